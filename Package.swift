@@ -1,0 +1,76 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+  .swiftLanguageMode(.v6),
+  .treatAllWarnings(as: .error),
+]
+
+/// A C library of the system: module map and shim.h under Sources/<name>.
+func system(_ name: String, _ pkgConfig: String, apt: String) -> Target {
+  .systemLibrary(name: name, path: "Sources/\(name)", pkgConfig: pkgConfig, providers: [.apt([apt])])
+}
+
+/// A room of the house. Target names carry the prefix so that no user's own `Store` collides; folders stay short.
+func room(_ name: String, _ dependencies: [String]) -> Target {
+  .target(
+    name: "Parley\(name)", dependencies: dependencies.map { .init(stringLiteral: $0) },
+    path: "Sources/\(name)", exclude: name == "Wire" ? ["Wire.docc"] : [], swiftSettings: strict)
+}
+
+func tests(_ name: String, _ dependencies: [String]) -> Target {
+  .testTarget(
+    name: "\(name)Tests", dependencies: dependencies.map { .init(stringLiteral: $0) },
+    path: "Tests/\(name)Tests", swiftSettings: strict)
+}
+
+let package = Package(
+  name: "Parley",
+  products: [
+    .library(name: "Parley", targets: ["Parley"]),
+    .library(name: "ParleyTesting", targets: ["ParleySimulation"]),
+    .executable(name: "parley", targets: ["ParleyApp"]),
+  ],
+  targets: [
+    system("CSodium", "libsodium", apt: "libsodium-dev"),
+    system("CCrypto", "libcrypto", apt: "libssl-dev"),
+    system("CSQLite", "sqlite3", apt: "libsqlite3-dev"),
+    system("CUV", "libuv", apt: "libuv1-dev"),
+    system("CJansson", "jansson", apt: "libjansson-dev"),
+    system("CUTF8Proc", "libutf8proc", apt: "libutf8proc-dev"),
+    system("CMicroHTTPD", "libmicrohttpd", apt: "libmicrohttpd-dev"),
+    system("CCurl", "libcurl", apt: "libcurl4-openssl-dev"),
+    system("CEdit", "libedit", apt: "libedit-dev"),
+
+    room("Vocabulary", ["CUTF8Proc"]),
+    room("Hashing", ["ParleyVocabulary", "CSodium", "CCrypto"]),
+    room("Wire", ["ParleyVocabulary", "ParleyHashing", "CJansson"]),
+    room("Transport", ["ParleyVocabulary"]),
+    room("Sealing", ["ParleyVocabulary", "ParleyHashing", "ParleyWire", "CSodium"]),
+    room("Machines", ["ParleyVocabulary", "ParleyWire", "ParleyHashing"]),
+    room("Store", ["ParleyVocabulary", "CSQLite"]),
+    room("Sockets", ["ParleyTransport", "ParleyVocabulary", "CUV"]),
+    room("Disk", ["ParleyVocabulary", "ParleyHashing", "ParleyWire"]),
+    room(
+      "Actors",
+      [
+        "ParleyMachines", "ParleyWire", "ParleyHashing", "ParleySealing", "ParleyTransport", "ParleyStore",
+        "ParleyDisk", "ParleyVocabulary",
+      ]),
+    .target(
+      name: "Parley",
+      dependencies: [
+        "ParleyActors", "ParleyMachines", "ParleyWire", "ParleySealing", "ParleyTransport", "ParleySockets",
+        "ParleyStore", "ParleyDisk", "ParleyVocabulary",
+      ], path: "Sources/Parley", swiftSettings: strict),
+    room("LocalAPI", ["Parley", "CMicroHTTPD"]),
+    room(
+      "Simulation",
+      ["ParleyMachines", "ParleyWire", "ParleyHashing", "ParleySealing", "ParleyTransport", "ParleyVocabulary"]),
+    .executableTarget(
+      name: "ParleyApp", dependencies: ["Parley", "ParleyLocalAPI", "CCurl", "CEdit"], path: "Sources/App",
+      swiftSettings: strict),
+
+    tests("Vocabulary", ["ParleyVocabulary"]),
+  ]
+)

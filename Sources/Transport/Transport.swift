@@ -1,0 +1,111 @@
+import ParleyVocabulary
+
+/// Names one TCP connection within a node; the lower half is dialled by us, the numbers are never reused in a run.
+package struct ConnectionID: Hashable, Sendable, CustomStringConvertible {
+  package let value: UInt64
+  package init(_ value: UInt64) { self.value = value }
+  package var description: String { "connection \(value)" }
+}
+
+/// What a node asks of the network when it starts.
+package struct TransportSettings: Sendable, Equatable {
+  /// Names of interfaces to use; empty: every one that is up and can multicast, loopback excluded.
+  package var interfaces: [String]
+  /// TCP port to listen on; 0 lets the system choose.
+  package var tcpPort: UInt16
+  package var multicastPort: UInt16
+  package init(interfaces: [String] = [], tcpPort: UInt16 = 0, multicastPort: UInt16 = 45_800) {
+    self.interfaces = interfaces
+    self.tcpPort = tcpPort
+    self.multicastPort = multicastPort
+  }
+}
+
+/// One interface in use, and why one is not.
+package struct InterfaceState: Sendable, Equatable {
+  package let name: String
+  /// Our unicast addresses there, each with the port of its datagram socket.
+  package let addresses: [Address]
+  /// Nil when it works; else a sentence for people.
+  package let trouble: String?
+  package init(name: String, addresses: [Address], trouble: String?) {
+    self.name = name
+    self.addresses = addresses
+    self.trouble = trouble
+  }
+}
+
+/// What the network did. Delivered on the transport's executor, one at a time.
+package enum TransportEvent: Sendable, Equatable {
+  case datagram([UInt8], from: Address, interface: String)
+  /// Somebody dialled us. Reading has begun.
+  case accepted(ConnectionID, from: Address)
+  /// A dial of ours succeeded.
+  case connected(ConnectionID)
+  case received(ConnectionID, [UInt8])
+  /// The connection ended, for whatever reason (a dial that failed included). Nothing follows for this ID.
+  case closed(ConnectionID, reason: String)
+  /// What waits to be sent has fallen below the low-water mark after having been above it.
+  case writable(ConnectionID)
+  case interfacesChanged([InterfaceState])
+  /// The moment given to `wake(at:)` has come.
+  case woke
+}
+
+package enum TransportError: Error, Sendable, Equatable, CustomStringConvertible {
+  case noSuchInterface(name: String, existing: [String])
+  case noUsableInterface([InterfaceState])
+  case cannotListen(port: UInt16, reason: String)
+  case system(String)
+
+  package var description: String {
+    switch self {
+    case .noSuchInterface(let name, let existing):
+      "there is no interface \(name); there are: \(existing.joined(separator: ", "))"
+    case .noUsableInterface(let states):
+      "no interface can be used"
+        + states.map { "; \($0.name): \($0.trouble ?? "works")" }.joined()
+        + ": connect to a network, or use the loopback interface (--interface lo)"
+    case .cannotListen(let port, let reason): "cannot listen on TCP port \(port): \(reason)"
+    case .system(let text): text
+    }
+  }
+}
+
+/// Multicast and unicast datagrams, TCP and one timer. All calls are made on `executor`; none blocks. Sockets gives the
+/// real one (libuv), Simulation another.
+package protocol Transport: AnyObject, Sendable {
+  /// Where events arrive and calls must be made. An actor that returns this as its executor is entered without a hop.
+  var executor: any SerialExecutor { get }
+
+  /// Monotonic, goes on while the machine sleeps (CLOCK_BOOTTIME).
+  func now() -> Instant
+
+  /// Opens the sockets. Events go to `handler` until `stop()`.
+  func start(_ settings: TransportSettings, handler: @escaping @Sendable (TransportEvent) -> Void)
+    throws(TransportError)
+  /// The TCP port in use; valid after `start`.
+  var tcpPort: UInt16 { get }
+  var interfaces: [InterfaceState] { get }
+
+  /// Sends one datagram on every interface in use. Best effort.
+  func multicast(_ datagram: [UInt8])
+  func send(_ datagram: [UInt8], to address: Address)
+
+  /// Begins to dial; `.connected` or `.closed` follows.
+  func connect(_ connection: ConnectionID, to address: Address)
+  /// Draws the ID for a dial.
+  func nextConnectionID() -> ConnectionID
+  /// Queues bytes. The caller watches `queuedByteCount` and waits for `.writable`.
+  func write(_ bytes: [UInt8], to connection: ConnectionID)
+  func queuedByteCount(_ connection: ConnectionID) -> Int
+  /// Stops or goes on reading, for back-pressure.
+  func setReading(_ reading: Bool, _ connection: ConnectionID)
+  /// Closes; with `afterWrites` once what is queued has gone out. `.closed` follows.
+  func close(_ connection: ConnectionID, afterWrites: Bool)
+
+  /// One timer: a later call replaces the earlier moment; nil cancels.
+  func wake(at instant: Instant?)
+  /// Closes everything; the handler is not called again once this returns.
+  func stop()
+}
