@@ -1,0 +1,37 @@
+/// Everything a node does for its users: what `Node` promises, and what the local API serves. Tests of the local API
+/// give another implementation.
+public protocol NodeServing: Sendable {
+  var peerID: PeerID { get async }
+  func status() async -> NodeStatus
+  /// Leaves every channel properly and ends `run()`. Channels are joined again at the next start.
+  func stop() async
+
+  func join(_ name: ChannelName, secret: ChannelSecret) async throws(ParleyError)
+  func leave(_ name: ChannelName) async throws(ParleyError)
+  func channels() async -> [ChannelSummary]
+  /// Online members first, then offline; within each by name.
+  func members(of name: ChannelName) async throws(ParleyError) -> [Member]
+  /// Nodes heard in the last seconds whose channel is none of ours: explains an empty channel.
+  func nodesHeardElsewhere() async -> Int
+
+  /// Returns once the message is stored and on the wire. `waiting`: seconds to wait until everybody present has it.
+  func send(_ text: String, to name: ChannelName, waiting seconds: Double?) async throws(ParleyError) -> SendReceipt
+  func setHand(raised: Bool, in name: ChannelName) async throws(ParleyError)
+  /// The last `limit` messages in the shared order, oldest first; hands are not shown.
+  func history(of name: ChannelName, limit: Int) async throws(ParleyError) -> [Message]
+  /// `peer`: a PeerID's text, a unique prefix of it (4 characters or more), or a display name that only one person has.
+  func tell(_ text: String, peer: String) async throws(ParleyError) -> TellOutcome
+
+  func share(path: String, as kind: ShareKind?, in name: ChannelName) async throws(ParleyError) -> MediaReference
+  func unshare(_ id: MediaID) async throws(ParleyError)
+  func media(of name: ChannelName) async throws(ParleyError) -> [MediaSummary]
+  /// Starts a download; events end with `.finished` or `.failed`.
+  func download(_ id: MediaID, to target: DownloadTarget) async throws(ParleyError) -> (
+    DownloadID, AsyncStream<DownloadEvent>
+  )
+  func cancel(_ download: DownloadID) async
+
+  /// Events from now on. A subscriber that does not keep up loses the oldest beyond `bufferingCount` and is told so by
+  /// `.dropped`.
+  func events(bufferingCount: Int) async -> AsyncStream<NodeEvent>
+}

@@ -1,0 +1,70 @@
+/// Everything that a call of this package can fail with. `description` says what happened, what was kept and what to do.
+public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
+  case badName(NameError)
+  case notInChannel(ChannelName)
+  /// The channel is joined already under another secret.
+  case otherSecret(ChannelName)
+  case tooManyChannels(countMax: Int)
+  case messageTooLong(byteCount: Int, byteCountMax: Int)
+  case emptyMessage
+  case noSuchPeer(String)
+  case ambiguousPeer(String, candidates: [PeerSummary])
+  case noSuchMedia(MediaID)
+  case noSource(MediaID)
+  case alreadyExists(path: String)
+  case noSuchFile(path: String)
+  case notAFile(path: String)
+  case fileTrouble(path: String, reason: String)
+  case noSpace(path: String, needByteCount: UInt64, haveByteCount: UInt64)
+  case sourceChanged(path: String)
+  /// Another process holds the profile.
+  case profileInUse(home: String, processID: Int32)
+  case profileDamaged(path: String, reason: String)
+  case network(String)
+  case queueFull(String)
+  case cancelled
+  case stopped
+  /// The same identity runs elsewhere.
+  case aborted
+
+  public var description: String {
+    switch self {
+    case .badName(let error): error.description
+    case .notInChannel(let name):
+      "this node is not in the channel \(name.text.escapedLine): join it first (parley join CHANNEL)"
+    case .otherSecret(let name):
+      "this node is in \(name.text.escapedLine) already, under another secret: leave it first (parley leave CHANNEL)"
+    case .tooManyChannels(let countMax): "a node can be in \(countMax) channels: leave one first"
+    case .messageTooLong(let byteCount, let byteCountMax):
+      "the message is \(byteCount) bytes as JSON; at most \(byteCountMax) fit: share it as a file (parley share CHANNEL FILE)"
+    case .emptyMessage: "the message is empty: nothing was sent"
+    case .noSuchPeer(let text):
+      "nobody met so far matches \(text.escapedLine): see parley members CHANNEL for names and IDs"
+    case .ambiguousPeer(let text, let candidates):
+      "\(text.escapedLine) could be any of these; say which by its ID: "
+        + candidates.map { "\($0.displayName.escapedLine) (\($0.peer.fingerprint)) \($0.peer.text)" }
+        .joined(separator: ", ")
+    case .noSuchMedia(let id): "no message known here announces the media ID \(id.text)"
+    case .noSource(let id):
+      "nobody present has \(id.text): what was received is kept; try again when somebody who has it is online"
+    case .alreadyExists(let path):
+      "\(path.escapedLine) exists and was left as it is: choose another name, or replace it with --force"
+    case .noSuchFile(let path): "there is no file \(path.escapedLine)"
+    case .notAFile(let path): "\(path.escapedLine) is not a regular file: only regular files can be shared"
+    case .fileTrouble(let path, let reason): "\(path.escapedLine): \(reason)"
+    case .noSpace(let path, let need, let have):
+      "no space for \(path.escapedLine): \(need) bytes are needed, \(have) are free; make space and try again"
+    case .sourceChanged(let path):
+      "\(path.escapedLine) changed since it was shared and is no longer served: share it again"
+    case .profileInUse(let home, let processID):
+      "process \(processID) runs a node on \(home.escapedLine): use it, or end it first (parley down)"
+    case .profileDamaged(let path, let reason):
+      "\(path.escapedLine) cannot be used: \(reason); it was left as it is"
+    case .network(let text): text
+    case .queueFull(let text): text
+    case .cancelled: "cancelled"
+    case .stopped: "the node is stopping"
+    case .aborted: "the same identity was started elsewhere, so this node has stopped: one identity runs in one place"
+    }
+  }
+}

@@ -1,0 +1,224 @@
+/// A member of a channel as this node sees it now.
+public struct Member: Sendable, Equatable {
+  public enum Status: String, Sendable { case online, offline }
+  public let peer: PeerID
+  /// Decoration chosen by the member; hostile until shown escaped (`escapedLine`).
+  public let displayName: String
+  public let status: Status
+  public let isHandRaised: Bool
+  /// Whether this is the node itself.
+  public let isSelf: Bool
+
+  public init(peer: PeerID, displayName: String, status: Status, isHandRaised: Bool, isSelf: Bool) {
+    self.peer = peer
+    self.displayName = displayName
+    self.status = status
+    self.isHandRaised = isHandRaised
+    self.isSelf = isSelf
+  }
+}
+
+/// A channel this node is in.
+public struct ChannelSummary: Sendable, Equatable {
+  public let name: ChannelName
+  /// Open channels can be joined by anyone who knows or guesses the name.
+  public let isOpen: Bool
+  public let onlineCount: Int
+  public let memberCount: Int
+
+  public init(name: ChannelName, isOpen: Bool, onlineCount: Int, memberCount: Int) {
+    self.name = name
+    self.isOpen = isOpen
+    self.onlineCount = onlineCount
+    self.memberCount = memberCount
+  }
+}
+
+/// What a channel's key is made from.
+public enum ChannelSecret: Sendable {
+  /// Derived from the name: anyone who guesses the name is in.
+  case open
+  /// Derived by Argon2id (3 passes, 64 MiB): takes about a tenth of a second of a core. UTF-8 bytes, 1 to 1,024.
+  case passphrase([UInt8])
+}
+
+/// A file or photo that a message announces.
+public struct MediaReference: Sendable, Equatable {
+  public let id: MediaID
+  /// As the sender named it: hostile until shown escaped or made safe (`SafeFileName`).
+  public let fileName: String
+  /// In bytes; nil when the message does not say.
+  public let byteCount: UInt64?
+  public let mimeType: String?
+
+  public init(id: MediaID, fileName: String, byteCount: UInt64?, mimeType: String?) {
+    self.id = id
+    self.fileName = fileName
+    self.byteCount = byteCount
+    self.mimeType = mimeType
+  }
+}
+
+public struct Message: Sendable, Equatable {
+  public enum Body: Sendable, Equatable {
+    case text(String)
+    case photo(MediaReference)
+    case file(MediaReference)
+    /// A kind that this version does not know; its JSON is kept in `json`.
+    case unknown(kind: String)
+  }
+  /// Nil for a message from peer to peer.
+  public let channel: ChannelName?
+  public let id: MessageID
+  public let sender: PeerID
+  public let senderName: String
+  /// RFC 3339, UTC, as the sender's clock had it.
+  public let timestamp: String
+  public let body: Body
+  /// The checked message, encoded again: exactly the members of the schema.
+  public let json: String
+  /// Where this message stands in this node's own sequence of arrivals; rises, never reused.
+  public let cursor: UInt64
+  /// Who besides the author is known to have it stored; empty for other people's messages.
+  public let deliveredTo: [PeerID]
+
+  public init(
+    channel: ChannelName?, id: MessageID, sender: PeerID, senderName: String, timestamp: String, body: Body,
+    json: String, cursor: UInt64, deliveredTo: [PeerID]
+  ) {
+    self.channel = channel
+    self.id = id
+    self.sender = sender
+    self.senderName = senderName
+    self.timestamp = timestamp
+    self.body = body
+    self.json = json
+    self.cursor = cursor
+    self.deliveredTo = deliveredTo
+  }
+}
+
+public struct SendReceipt: Sendable, Equatable {
+  public let id: MessageID
+  /// Members known to have stored the message when the call returned.
+  public let deliveredTo: [PeerID]
+  /// Other members present when the call returned.
+  public let presentCount: Int
+
+  public init(id: MessageID, deliveredTo: [PeerID], presentCount: Int) {
+    self.id = id
+    self.deliveredTo = deliveredTo
+    self.presentCount = presentCount
+  }
+}
+
+public enum TellOutcome: Sendable, Equatable {
+  /// The peer has stored it.
+  case delivered(MessageID)
+  /// The peer is away; it waits on disk and goes out when the peer appears.
+  case queued(MessageID)
+}
+
+/// A person this node has met in any of its channels.
+public struct PeerSummary: Sendable, Equatable {
+  public let peer: PeerID
+  public let displayName: String
+  public let isOnline: Bool
+
+  public init(peer: PeerID, displayName: String, isOnline: Bool) {
+    self.peer = peer
+    self.displayName = displayName
+    self.isOnline = isOnline
+  }
+}
+
+public struct MediaSummary: Sendable, Equatable {
+  public let media: MediaReference
+  public let kind: String
+  public let sender: PeerID
+  public let senderName: String
+  /// Members present (this node included) that answered that they have all of it.
+  public let holderCount: Int
+  /// Whether this node can serve it: shared from here, or downloaded.
+  public let isHeldHere: Bool
+
+  public init(
+    media: MediaReference, kind: String, sender: PeerID, senderName: String, holderCount: Int, isHeldHere: Bool
+  ) {
+    self.media = media
+    self.kind = kind
+    self.sender = sender
+    self.senderName = senderName
+    self.holderCount = holderCount
+    self.isHeldHere = isHeldHere
+  }
+}
+
+public enum ShareKind: String, Sendable { case photo, file }
+
+/// Names one download within a run, for progress and cancelling.
+public struct DownloadID: Hashable, Sendable {
+  public let value: UInt64
+  public init(_ value: UInt64) { self.value = value }
+}
+
+public enum DownloadTarget: Sendable, Equatable {
+  /// Into this folder, under the sender's name made safe; a name that is taken gets a number.
+  case folder(String)
+  /// To exactly this path. `replacing` allows an existing file to be replaced.
+  case file(String, replacing: Bool)
+}
+
+public enum DownloadEvent: Sendable, Equatable {
+  case progress(receivedByteCount: UInt64, byteCount: UInt64, sourceCount: Int)
+  /// All verified, synced and in place.
+  case finished(path: String)
+  case failed(ParleyError)
+}
+
+public enum ConnectionState: String, Sendable {
+  case disconnected, connecting, connected, reconnecting
+  /// The same identity was started elsewhere.
+  case aborted
+}
+
+public struct NodeStatus: Sendable, Equatable {
+  public let peer: PeerID
+  public let displayName: String
+  public let state: ConnectionState
+  public let tcpPort: UInt16
+  /// One line each: name, addresses, trouble if any.
+  public let interfaces: [String]
+  public let sessionCount: Int
+  /// Nodes heard on the network, in whatever channel, during the last minute.
+  public let nodesHeardCount: Int
+  public let channels: [ChannelSummary]
+
+  public init(
+    peer: PeerID, displayName: String, state: ConnectionState, tcpPort: UInt16, interfaces: [String],
+    sessionCount: Int, nodesHeardCount: Int, channels: [ChannelSummary]
+  ) {
+    self.peer = peer
+    self.displayName = displayName
+    self.state = state
+    self.tcpPort = tcpPort
+    self.interfaces = interfaces
+    self.sessionCount = sessionCount
+    self.nodesHeardCount = nodesHeardCount
+    self.channels = channels
+  }
+}
+
+/// What happens, as it happens.
+public enum NodeEvent: Sendable, Equatable {
+  case stateChanged(ConnectionState)
+  case joined(ChannelName)
+  case left(ChannelName)
+  /// A member came, went, changed name, status or hand.
+  case memberChanged(ChannelName, Member)
+  case message(Message)
+  /// A member is now known to have stored an own message.
+  case delivered(ChannelName?, MessageID, to: PeerID)
+  /// This subscriber read too slowly: so many events are missing here. Messages can be fetched with `history`.
+  case dropped(Int)
+}
