@@ -7,7 +7,7 @@ let strict: [SwiftSetting] = [
 ]
 
 /// A C library of the system: module map and shim.h under Sources/<name>.
-func system(_ name: String, _ pkgConfig: String, apt: String) -> Target {
+func system(_ name: String, _ pkgConfig: String?, apt: String) -> Target {
   .systemLibrary(name: name, path: "Sources/\(name)", pkgConfig: pkgConfig, providers: [.apt([apt])])
 }
 
@@ -37,7 +37,7 @@ let package = Package(
     system("CSQLite", "sqlite3", apt: "libsqlite3-dev"),
     system("CUV", "libuv", apt: "libuv1-dev"),
     system("CJansson", "jansson", apt: "libjansson-dev"),
-    system("CUTF8Proc", "libutf8proc", apt: "libutf8proc-dev"),
+    system("CUTF8Proc", nil, apt: "libutf8proc-dev"),
     system("CMicroHTTPD", "libmicrohttpd", apt: "libmicrohttpd-dev"),
     system("CCurl", "libcurl", apt: "libcurl4-openssl-dev"),
     system("CEdit", "libedit", apt: "libedit-dev"),
