@@ -47,7 +47,7 @@ let package = Package(
     room("Hashing", ["ParleyVocabulary", "CSodium", "CCrypto"]),
     room("Wire", ["ParleyVocabulary", "ParleyHashing", "CJansson"]),
     room("Transport", ["ParleyVocabulary"]),
-    room("Sealing", ["ParleyVocabulary", "ParleyHashing", "ParleyWire", "CSodium"]),
+    room("Sealing", ["ParleyVocabulary", "ParleyHashing", "CSodium"]),
     room("Machines", ["ParleyVocabulary", "ParleyWire", "ParleyHashing"]),
     room("Store", ["ParleyVocabulary", "CSQLite"]),
     room("Sockets", ["ParleyTransport", "ParleyVocabulary", "CUV"]),
@@ -76,5 +76,7 @@ let package = Package(
     tests("Wire", ["ParleyWire", "ParleyHashing", "ParleyVocabulary"]),
     tests("Machines", ["ParleyMachines", "ParleyWire", "ParleyHashing", "ParleyVocabulary"]),
     tests("Disk", ["ParleyDisk", "ParleyWire", "ParleyHashing", "ParleyVocabulary"]),
+    tests("Hashing", ["ParleyHashing", "ParleyVocabulary"]),
+    tests("Sealing", ["ParleySealing", "ParleyHashing", "ParleyVocabulary"]),
   ]
 )
