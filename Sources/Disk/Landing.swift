@@ -33,7 +33,7 @@ package final class Landing {
   init(
     _ target: Target, byteCount: UInt64, noReplaceRename: Bool = true, candidates: () -> String
   ) throws(DiskError) {
-    let place = try Place(target, byteCount: byteCount)
+    let place = try Place.open(target, byteCount: byteCount)
     try place.check(target)
     try place.checkSpace(for: byteCount)
     let part = try place.makePart(candidates)
@@ -55,7 +55,7 @@ package final class Landing {
   /// Goes on with the part file of an earlier run. `.changed` when it is not as that run left it: of another size, of
   /// another owner, or linked elsewhere.
   package init(_ target: Target, byteCount: UInt64, resuming partName: String) throws(DiskError) {
-    let place = try Place(target, byteCount: byteCount)
+    let place = try Place.open(target, byteCount: byteCount)
     try place.check(target)
     let path = place.path(partName)
     guard partName.hasPrefix(".parley-"), partName.hasSuffix(".part"), !partName.utf8.contains(UInt8(ascii: "/")) else {
@@ -93,7 +93,8 @@ package final class Landing {
     bytes.withUnsafeBytes { buffer in
       var done = 0
       while done < buffer.count {
-        let count = pwrite(part.file.number, buffer.baseAddress! + done, buffer.count - done, off_t(offset) + off_t(done))
+        let count = pwrite(
+          part.file.number, buffer.baseAddress! + done, buffer.count - done, off_t(offset) + off_t(done))
         if count >= 0 {
           done += count
         } else if errno != EINTR {
@@ -115,7 +116,9 @@ package final class Landing {
   package func finish() throws(DiskError) -> String {
     precondition(state == .open, "a download lands once")
     let partPath = place.path(partName)
-    guard fchmod(part.file.number, 0o644 & ~Self.umask()) == 0 else { throw .system(partPath, "setting its permissions") }
+    guard fchmod(part.file.number, 0o644 & ~Self.umask()) == 0 else {
+      throw .system(partPath, "setting its permissions")
+    }
     guard fsync(part.file.number) == 0 else { throw .system(partPath, "writing it to the disk") }
     try place.checkStillThere(partName, facts)
     let name = try rename()
@@ -164,7 +167,9 @@ package final class Landing {
     defer { fclose(stream) }
     var line = [CChar](repeating: 0, count: 256)
     while fgets(&line, Int32(line.count), stream) != nil {
-      if strncmp(line, "Umask:", 6) == 0 { return line.withUnsafeBufferPointer { mode_t(strtoul($0.baseAddress! + 6, nil, 8)) } }
+      if strncmp(line, "Umask:", 6) == 0 {
+        return line.withUnsafeBufferPointer { mode_t(strtoul($0.baseAddress! + 6, nil, 8)) }
+      }
     }
     return 0o077
   }

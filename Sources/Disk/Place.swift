@@ -13,7 +13,15 @@ struct Place: ~Copyable {
   let name: String
   private let folder: Descriptor
 
-  init(_ target: Landing.Target, byteCount: UInt64) throws(DiskError) {
+  private init(folderPath: String, name: String, folder: consuming Descriptor) {
+    self.folderPath = folderPath
+    self.name = name
+    self.folder = folder
+  }
+
+  static func open(_ target: Landing.Target, byteCount: UInt64) throws(DiskError) -> Place {
+    let folderPath: String
+    let name: String
     switch target {
     case .folder(let path, let safe): (folderPath, name) = (path.isEmpty ? "." : path, safe.text)
     case .file(let path, _):
@@ -30,7 +38,7 @@ struct Place: ~Copyable {
     }
     let number = Glibc.open(folderPath, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard number >= 0 else { throw .system(folderPath, "opening the folder") }
-    folder = Descriptor(number)
+    return Place(folderPath: folderPath, name: name, folder: Descriptor(number))
   }
 
   /// Before the first byte rather than after the last; `finish` checks again.

@@ -71,8 +71,8 @@ private func bytes(path: String...) -> [UInt8] { bytes([(0, path.map { Array($0.
     (bytes(path: "."), "manifest.component: . names another folder"),
     (bytes(path: "/etc/x"), "manifest.component: it holds a separator or NUL"),
     (bytes(path: "a\0b"), "manifest.component: it holds a separator or NUL"),
-    (bytes(path: ""), "manifest.component: it is empty"),
-    (bytes([(0, [], 5, root)]), "manifest.path: no component"),
+    (bytes([(0, [[]], 1 << 40, root)]), "manifest.component: it is empty"),
+    (bytes([(0, [], 1 << 40, root)]), "manifest.path: no component"),
     (bytes([(0, [[0xFF]], 5, root)]), "manifest.component: not valid UTF-8"),
     (bytes(path: String(repeating: "я", count: 128)), "manifest.component: 256 bytes, at most 255 allowed"),
     (bytes([(0, .init(repeating: [97], count: 65), 5, root)]), "manifest.path: 65 of them, at most 64 allowed"),
@@ -98,7 +98,7 @@ private func bytes(path: String...) -> [UInt8] { bytes([(0, path.map { Array($0.
   @Test func moreThanSixteenMebibytesAreRefusedEitherWay() throws {
     let long = String(repeating: "x", count: 255)
     let files = (0..<1_000).map { number in
-      MediaManifest.File(path: .init(repeating: long, count: 63) + ["\(number)"], byteCount: 1, root: root)
+      MediaManifest.File(path: ["\(number)"] + .init(repeating: long, count: 63), byteCount: 1, root: root)
     }
     let fits = try MediaManifest(files: files)
     #expect(fits.encoded.count > 16_000_000 && fits.encoded.count <= Limit.manifestByteCountMax)
@@ -126,5 +126,5 @@ private func bytes(path: String...) -> [UInt8] { bytes([(0, path.map { Array($0.
 }
 
 extension MediaManifest.File {
-  fileprivate var elsewhere: Self { .init(path: ["y"] + path.dropFirst(), byteCount: byteCount, root: root) }
+  fileprivate var elsewhere: Self { .init(path: ["y" + path[0]] + path.dropFirst(), byteCount: byteCount, root: root) }
 }

@@ -45,22 +45,25 @@ private let id = MediaID(bytes: [UInt8](1...32))!
     #expect(MediaMessage.reply(1, .refused(.busy)).encoded == [0x86, 1, 4])
   }
 
-  @Test(arguments: [
-    ([], "media.type: 1 bytes needed, 0 there"), ([0, 1], "media.type: 0 is out of range"),
-    ([0x87, 1], "media.type: 135 is out of range"), ([5, 1, 0], "1 bytes too many at the end"),
-    ([2, 1] + id.bytes + [0, 0, 0], "pieceHashes.count: 0 is out of range"),
-    ([2, 1] + id.bytes + [0, 0, 0x42, 0xBD], "pieceHashes.count: 701 is out of range"),
-    ([3, 1] + id.bytes + [0] + [UInt8](repeating: 0xFF, count: 8), "block.index: 4611686018427387903 is out of range"),
-    ([4, 1] + id.bytes + [3], "have.first: 3 is out of range"),
-    ([0x81, 1, 3, 2, 8, 9], "manifestPart.bytes: they reach past the total of 3"),
-    ([0x81, 1, 3, 2], "manifestPart.bytes: 1 bytes needed, 0 there"),
-    ([0x82, 1] + [UInt8](repeating: 0, count: 33), "pieceHashes.bytes: 33 bytes are no whole number of hashes"),
-    ([0x83, 1], "block.bytes: 1 bytes needed, 0 there"),
-    ([0x83, 1] + [UInt8](repeating: 0, count: 16_385), "block.bytes: 16385 bytes, at most 16384 allowed"),
-    ([0x85, 1, 9, 0, 0xFF], "holding.bitmap: 1 bytes for 9 pieces"),
-    ([0x85, 1, 9, 0, 0xFF, 0xC0], "holding.bitmap: bits past the last piece are set"),
-    ([0x85, 1, 9, 4, 0xF8], "holding.first: 4 is out of range"), ([0x86, 1, 0], "refused.reason: 0 is out of range"),
-  ] as [([UInt8], String)])
+  @Test(
+    arguments: [
+      ([], "media.type: 1 bytes needed, 0 there"), ([0, 1], "media.type: 0 is out of range"),
+      ([0x87, 1], "media.type: 135 is out of range"), ([5, 1, 0], "1 bytes too many at the end"),
+      ([2, 1] + id.bytes + [0, 0, 0], "pieceHashes.count: 0 is out of range"),
+      ([2, 1] + id.bytes + [0, 0, 0x42, 0xBD], "pieceHashes.count: 701 is out of range"),
+      (
+        [3, 1] + id.bytes + [0] + [UInt8](repeating: 0xFF, count: 8), "block.index: 4611686018427387903 is out of range"
+      ),
+      ([4, 1] + id.bytes + [3], "have.first: 3 is out of range"),
+      ([0x81, 1, 3, 2, 8, 9], "manifestPart.bytes: they reach past the total of 3"),
+      ([0x81, 1, 3, 2], "manifestPart.bytes: 1 bytes needed, 0 there"),
+      ([0x82, 1] + [UInt8](repeating: 0, count: 33), "pieceHashes.bytes: 33 bytes are no whole number of hashes"),
+      ([0x83, 1], "block.bytes: 1 bytes needed, 0 there"),
+      ([0x83, 1] + [UInt8](repeating: 0, count: 16_385), "block.bytes: 16385 bytes, at most 16384 allowed"),
+      ([0x85, 1, 9, 0, 0xFF], "holding.bitmap: 1 bytes for 9 pieces"),
+      ([0x85, 1, 9, 0, 0xFF, 0xC0], "holding.bitmap: bits past the last piece are set"),
+      ([0x85, 1, 9, 4, 0xF8], "holding.first: 4 is out of range"), ([0x86, 1, 0], "refused.reason: 0 is out of range"),
+    ] as [([UInt8], String)])
   func whatIsWrongIsRefusedWithItsReason(_ bytes: [UInt8], _ reason: String) {
     let error = #expect(throws: WireError.self) { try MediaMessage(decoding: bytes) }
     #expect(error?.description == reason)
