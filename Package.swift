@@ -46,7 +46,7 @@ let package = Package(
     room("Hashing", ["ParleyVocabulary", "CSodium", "CCrypto"]),
     room("Wire", ["ParleyVocabulary", "ParleyHashing", "CJansson"]),
     room("Transport", ["ParleyVocabulary"]),
-    room("Sealing", ["ParleyVocabulary", "ParleyHashing", "ParleyWire", "CSodium"]),
+    room("Sealing", ["ParleyVocabulary", "ParleyHashing", "CSodium"]),
     room("Machines", ["ParleyVocabulary", "ParleyWire", "ParleyHashing"]),
     room("Store", ["ParleyVocabulary", "CSQLite"]),
     room("Sockets", ["ParleyTransport", "ParleyVocabulary", "CUV"]),
@@ -72,5 +72,7 @@ let package = Package(
       swiftSettings: strict),
 
     tests("Vocabulary", ["ParleyVocabulary"]),
+    tests("Hashing", ["ParleyHashing", "ParleyVocabulary"]),
+    tests("Sealing", ["ParleySealing", "ParleyHashing", "ParleyVocabulary"]),
   ]
 )
