@@ -147,8 +147,8 @@ extension Store {
     } ?? 0
   }
 
-  /// One log's entries with numbers in `from...through`, rising, until their bytes would exceed `byteCountMax`; the first
-  /// comes whatever its size.
+  /// One log's entries with numbers in `from...through`, rising, until their bytes would exceed `byteCountMax`; the
+  /// first comes whatever its size.
   package func entries(
     in channel: ChannelID, key: LogKey, from: UInt64, through: UInt64, byteCountMax: Int
   ) throws(StoreError) -> [StoredEntry] {

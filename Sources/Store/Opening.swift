@@ -58,7 +58,8 @@ enum Opening {
       return true
     }
     guard status.st_mode & S_IFMT == S_IFREG else { throw .cannotOpen(path: path, reason: "it is not a regular file") }
-    guard status.st_size > 0 else { throw .damaged(path: path, reason: "the file is empty") }
+    // SQLite takes a file of one byte for an empty one, too, and would begin a new database in it.
+    guard status.st_size > 1 else { throw .damaged(path: path, reason: "the file is empty") }
     if status.st_mode & 0o077 != 0 {
       guard chmod(path, 0o600) == 0 else { throw systemFailure(path: path) }
     }
@@ -92,7 +93,7 @@ enum Opening {
     try database.script("PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 16777216;")
   }
 
-  /// Renames the file and what belongs to it to `<path>.damaged-<UTC time>`, so that tools can still open them together.
+  /// Renames the file and what belongs to it to `<path>.damaged-<UTC time>`: tools can still open them together.
   private static func setAside(path: String, reason: String) throws(StoreError) -> String {
     let stem = path + ".damaged-" + timestamp()
     var aside = stem

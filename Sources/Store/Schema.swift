@@ -88,7 +88,7 @@ enum Schema {
           target TEXT NOT NULL, part TEXT NOT NULL, replacing INTEGER NOT NULL,
           manifest BLOB NOT NULL, piece_hashes BLOB NOT NULL) STRICT;
         CREATE INDEX downloads_by_channel ON downloads (channel);
-        -- Apart from the rest, which is a hundred kilobytes for a large file and would be written again with every piece.
+        -- Apart from the rest, a hundred kilobytes for a large file, which would be written again with every piece.
         CREATE TABLE download_bitmaps (
           download INTEGER PRIMARY KEY REFERENCES downloads (id) ON DELETE CASCADE, bitmap BLOB NOT NULL) STRICT;
 
@@ -121,8 +121,8 @@ extension Database {
       try run("COMMIT")
       return result
     } catch {
-      // SQLite has rolled back by itself after some errors (a full disk, a failed write) but not after others. A rollback
-      // that fails changes nothing either: the transaction was never committed.
+      // SQLite has rolled back by itself after some errors (a full disk, a failed write) but not after others. A
+      // rollback that fails changes nothing either: the transaction was never committed.
       if isInTransaction { _ = try? run("ROLLBACK") }
       throw error
     }

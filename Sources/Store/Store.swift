@@ -11,10 +11,10 @@ import ParleyVocabulary
 /// checkpoints, and a power cut may take the last commits, acknowledged ones included. The price is one fsync a commit,
 /// which `apply` shares among all writes of a batch.
 ///
-/// The file has mode 0600 and is locked while open. It is checked at start (`quick_check`: structure, not the bytes inside
-/// messages, which carry their authors' signatures); a damaged one is renamed, see `setAside`.
+/// The file has mode 0600 and is locked while open. It is checked at start (`quick_check`: structure, not the bytes
+/// inside messages, which carry their authors' signatures); a damaged one is renamed, see `setAside`.
 package final class Store {
-  /// Where a damaged file was put, with its log beside it; nil when the file was sound. A new, empty store was begun then.
+  /// Where a damaged file was put, with its log beside it, and a new store begun; nil when the file was sound.
   package let setAside: String?
   /// What was wrong with it.
   package let setAsideReason: String?
@@ -52,8 +52,9 @@ package final class Store {
 
   /// Commits all writes together, or none of them when it throws. On return they survive a power cut.
   ///
-  /// Returns a cursor for each write: for a new entry or peer message the next of one rising sequence that is never used
-  /// twice, and 0 for duplicates, which change nothing, and for every other write.
+  /// Returns a cursor for each write: for a new entry or peer message the next of one rising sequence that is never
+  /// used twice, and 0 for duplicates, which change nothing, and for every other write.
+  @discardableResult
   package func apply(_ writes: [StoreWrite]) throws(StoreError) -> [UInt64] {
     if writes.isEmpty { return [] }
     if heads.count > Self.headCountMax { heads = [:] }
