@@ -74,5 +74,6 @@ let package = Package(
     tests("Vocabulary", ["ParleyVocabulary"]),
     tests("Hashing", ["ParleyHashing", "ParleyVocabulary"]),
     tests("Sealing", ["ParleySealing", "ParleyHashing", "ParleyVocabulary"]),
+    tests("Store", ["ParleyStore", "ParleyVocabulary"]),
   ]
 )
