@@ -72,8 +72,6 @@ let package = Package(
       swiftSettings: strict),
 
     tests("Vocabulary", ["ParleyVocabulary"]),
-    tests("Hashing", ["ParleyHashing", "ParleyVocabulary"]),
-    tests("Sealing", ["ParleySealing", "ParleyHashing", "ParleyVocabulary"]),
     tests("Store", ["ParleyStore", "ParleyVocabulary"]),
   ]
 )

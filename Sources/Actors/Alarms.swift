@@ -36,7 +36,6 @@ package final class Alarms: Sendable {
     var thread = pthread_t()
     let status = pthread_create(&thread, nil, { context in
       let alarms = Unmanaged<Alarms>.fromOpaque(context!).takeRetainedValue()
-      pthread_setname_np(pthread_self(), "parley-alarms")
       alarms.work()
       return nil
     }, Unmanaged.passRetained(self).toOpaque())

@@ -12,17 +12,15 @@ package final class ThreadExecutor: SerialExecutor {
   private let state = Mutex(State())
   private let wakeUp: Semaphore
 
-  package init(name: String) {
+  package init() {
     wakeUp = Semaphore()
     var thread = pthread_t()
     var attributes = pthread_attr_t()
     pthread_attr_init(&attributes)
     pthread_attr_setstacksize(&attributes, 1 << 20)
-    let context = Unmanaged.passRetained(Start(executor: self, name: name))
+    let context = Unmanaged.passRetained(self)
     let status = pthread_create(&thread, &attributes, { start in
-      let start = Unmanaged<Start>.fromOpaque(start!).takeRetainedValue()
-      pthread_setname_np(pthread_self(), String(start.name.prefix(15)))
-      start.executor.work()
+      Unmanaged<ThreadExecutor>.fromOpaque(start!).takeRetainedValue().work()
       return nil
     }, context.toOpaque())
     precondition(status == 0, "the system has no thread left")
@@ -54,15 +52,6 @@ package final class ThreadExecutor: SerialExecutor {
         continue
       }
       for job in jobs { job.runSynchronously(on: asUnownedSerialExecutor()) }
-    }
-  }
-
-  private final class Start {
-    let executor: ThreadExecutor
-    let name: String
-    init(executor: ThreadExecutor, name: String) {
-      self.executor = executor
-      self.name = name
     }
   }
 }

@@ -39,15 +39,20 @@ package actor LoginActor {
   }
 
   private func step(_ event: LoginEvent) {
+    var opened: [ChannelID] = []
     for effect in machine.handle(event, at: SystemClock.now()) {
       switch effect {
       case .restore(let channel): switchboard.store.post(.restore(channel))
       case .stateChanged(let state): switchboard.notices(.state(state))
       case .answer(let request, let answer): waiting.removeValue(forKey: request)?.resume(returning: answer)
-      case .opened(let name, let channel): switchboard.notices(.opened(name, channel))
+      case .opened(let name, let channel):
+        switchboard.notices(.opened(name, channel))
+        opened.append(channel)
       case .closed(let name, let channel): switchboard.notices(.closed(name, channel))
       case .tell(let event): switchboard.post(event)
       }
     }
+    // Only once membership has been told of the channel.
+    for channel in opened { switchboard.store.post(.tellHidden(channel)) }
   }
 }

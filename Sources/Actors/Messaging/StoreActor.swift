@@ -8,6 +8,8 @@ package enum StoreMail: Sendable {
   case load(LoadID, ChannelID, [LogRange], byteCountMax: Int)
   case restore(ChannelID)
   case member(ChannelID, MemberRecord)
+  /// Tell membership the newest hidden entry of each log.
+  case tellHidden(ChannelID)
 }
 
 /// The disk's side of messaging and membership: one thread, one database. What gathers while a commit runs shares the
@@ -65,6 +67,7 @@ package actor StoreActor {
       case .load(let load, let channel, let ranges, let byteCountMax):
         switchboard.post(.messaging(.loaded(load, entries(channel, ranges, byteCountMax))))
       case .restore(let channel): restore(channel)
+      case .tellHidden(let channel): tellHidden(channel)
       }
     }
     guard !writes.isEmpty else { return }
@@ -130,22 +133,21 @@ package actor StoreActor {
           peer: member.peer, displayName: name, isOnline: false, incarnation: member.incarnation)
       }
       switchboard.post(.login(.restored(channel, logs: logs, lamport: lamport, members: members)))
-      // Hands that were up when this node stopped still are, in the logs of those who run on.
-      for stored in try store.lastHiddenEntries(in: channel) {
-        guard let entry = try? Entry(decoding: stored.bytes[...]) else { continue }
-        restoredHands.append((channel, entry))
-      }
     } catch {
       switchboard.post(.login(.restoreFailed(channel, reason: error.description)))
     }
   }
 
-  /// Read with the channel, told once the channel is open.
-  private var restoredHands: [(ChannelID, Entry)] = []
-
-  package func takeRestoredHands(of channel: ChannelID) -> [Entry] {
-    defer { restoredHands.removeAll { $0.0 == channel } }
-    return restoredHands.filter { $0.0 == channel }.map(\.1)
+  /// Hands that were up when this node stopped still are, in the logs of those who run on.
+  private func tellHidden(_ channel: ChannelID) {
+    do {
+      for stored in try store.lastHiddenEntries(in: channel) {
+        guard let entry = try? Entry(decoding: stored.bytes[...]) else { continue }
+        switchboard.post(.membership(.hiddenEntryStored(channel, entry)))
+      }
+    } catch {
+      report(error)
+    }
   }
 
   // MARK: Reading
