@@ -27,8 +27,8 @@ struct NetworkInterface {
   private(set) var ipv4: [LocalAddress] = []
   private(set) var linkLocal: [LocalAddress] = []
 
-  var isUp: Bool { flags & CInt(IFF_UP.rawValue) != 0 }
-  var isLoopback: Bool { flags & CInt(IFF_LOOPBACK.rawValue) != 0 }
+  var isUp: Bool { flags & CInt(IFF_UP) != 0 }
+  var isLoopback: Bool { flags & CInt(IFF_LOOPBACK) != 0 }
 
   /// The addresses to use: the first of each family; on the loopback interface IPv4 only.
   var locals: [LocalAddress] {
@@ -45,8 +45,8 @@ struct NetworkInterface {
 
   /// Whether a node that names no interface uses this one.
   var isChosenUnnamed: Bool {
-    let refused = CInt(IFF_LOOPBACK.rawValue) | CInt(IFF_POINTOPOINT.rawValue)
-    return isUp && flags & CInt(IFF_MULTICAST.rawValue) != 0 && flags & refused == 0
+    let refused = CInt(IFF_LOOPBACK) | CInt(IFF_POINTOPOINT)
+    return isUp && flags & CInt(IFF_MULTICAST) != 0 && flags & refused == 0
       && !Self.foreignPrefixes.contains { name.hasPrefix($0) }
   }
 
