@@ -25,7 +25,8 @@ final class DatagramSocket: LoopHandle {
 
   private var udp: UnsafeMutablePointer<uv_udp_t> { memory.assumingMemoryBound(to: uv_udp_t.self) }
 
-  private init(_ descriptor: consuming Descriptor, _ local: LocalAddress, _ transport: UVTransport) throws(SocketError) {
+  private init(_ descriptor: consuming Descriptor, _ local: LocalAddress, _ transport: UVTransport) throws(SocketError)
+  {
     guard let address = Address(ofSocket: descriptor.number) else {
       throw SocketError(action: "read a socket's address", code: -errno)
     }
