@@ -38,7 +38,8 @@ final class Links {
   private let settings: TransportSettings
   private unowned let transport: UVTransport
   private var endpoints: [Endpoint] = []
-  private var watch: LoopTimer?
+  private var timer: LoopTimer?
+  private var watch: InterfaceWatch?
   private(set) var states: [InterfaceState] = []
   /// The common port of all listeners; 0 until there is one.
   private(set) var tcpPort: UInt16
@@ -62,14 +63,27 @@ final class Links {
     }
     let timer = LoopTimer(transport.loop.loop) { [unowned self] in look() }
     timer.start(milliseconds: Self.watchInterval, repeating: Self.watchInterval)
-    watch = timer
+    self.timer = timer
+    // Without it the timer alone finds changes.
+    watch = try? InterfaceWatch(transport.loop.loop) { [unowned self] in changed($0) }
   }
 
   func close() {
     for endpoint in endpoints { endpoint.close() }
     endpoints = []
+    timer?.close()
     watch?.close()
+    timer = nil
     watch = nil
+  }
+
+  private func changed(_ removals: Set<InterfaceWatch.Removal>) {
+    endpoints.removeAll { endpoint in
+      let isLost = removals.contains { $0.index == endpoint.local.index && $0.host == endpoint.local.host }
+      if isLost { endpoint.close() }
+      return isLost
+    }
+    look()
   }
 
   private func look() {
@@ -118,6 +132,8 @@ final class Links {
       do throws(SocketError) {
         fresh.append(try Endpoint(local, multicastPort: settings.multicastPort, transport))
       } catch {
+        // A link-local address that is new is tentative for a second or two (RFC 4862, 5.4); it tells when it is ready.
+        if local.isIPv6, error.code == -EADDRNOTAVAIL { continue }
         troubles[local.interface, default: []].append(error.description)
       }
     }
