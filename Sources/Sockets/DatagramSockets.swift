@@ -73,7 +73,9 @@ final class DatagramSocket: LoopHandle {
 
   /// Hears the group on one interface, and nothing else: Linux delivers to a socket bound to a group only what was sent
   /// to the group, and with …_MULTICAST_ALL off only what came in where this socket joined. Every such socket on a host
-  /// gets its own copy.
+  /// gets its own copy: SO_REUSEADDR is enough for that, also between users. SO_REUSEPORT must stay off: with it Linux
+  /// (seen with 6.18) hands a multicast for which only one socket has joined to any socket of the port by hash, so that
+  /// of two interfaces one stays deaf and the other hears what did not come in there.
   static func hearing(_ local: LocalAddress, port: UInt16, _ transport: UVTransport) throws(SocketError)
     -> DatagramSocket
   {
@@ -81,7 +83,6 @@ final class DatagramSocket: LoopHandle {
     let descriptor = try Descriptor(group.family, SOCK_DGRAM)
     try sizeBuffers(descriptor)
     try descriptor.set(SOL_SOCKET, SO_REUSEADDR, 1, "SO_REUSEADDR")
-    try descriptor.set(SOL_SOCKET, SO_REUSEPORT, 1, "SO_REUSEPORT")
     if local.isIPv6 {
       try descriptor.set(Level.ipv6, IPV6_V6ONLY, 1, "IPV6_V6ONLY")
       try descriptor.set(Level.ipv6, IPV6_MULTICAST_ALL, 0, "IPV6_MULTICAST_ALL")
