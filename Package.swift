@@ -73,5 +73,6 @@ let package = Package(
 
     tests("Vocabulary", ["ParleyVocabulary"]),
     tests("Store", ["ParleyStore", "ParleyVocabulary"]),
+    tests("Sockets", ["ParleySockets", "ParleyTransport", "ParleyVocabulary"]),
   ]
 )

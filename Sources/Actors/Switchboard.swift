@@ -25,6 +25,11 @@ package final class Switchboard: Sendable {
     }
   }
 
+  /// Whether nothing waits to be handled.
+  package var isQuiet: Bool {
+    links.count + login.count + membership.count + messaging.count + media.count + store.count == 0
+  }
+
   package func close() {
     links.close()
     login.close()

@@ -1,6 +1,7 @@
 /// Everything that a call of this package can fail with. `description` says what happened, what was kept and what to do.
 public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
   case badName(NameError)
+  case badPassphrase(String)
   case notInChannel(ChannelName)
   /// The channel is joined already under another secret.
   case otherSecret(ChannelName)
@@ -30,6 +31,7 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
   public var description: String {
     switch self {
     case .badName(let error): error.description
+    case .badPassphrase(let reason): reason
     case .notInChannel(let name):
       "this node is not in the channel \(name.text.escapedLine): join it first (parley join CHANNEL)"
     case .otherSecret(let name):
