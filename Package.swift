@@ -72,5 +72,6 @@ let package = Package(
       swiftSettings: strict),
 
     tests("Vocabulary", ["ParleyVocabulary"]),
+    tests("Tidy", []),
   ]
 )
