@@ -33,8 +33,8 @@ def test_thirty_percent_loss():
 
 
 def test_a_member_that_slept_catches_up():
-    # The specification's size is 10,000 messages and a minute; CI is shorter.
-    count = int(os.environ.get("PARLEY_SLEEP_MESSAGES", "10000" if LONG else "2000"))
+    # The specification's minute is shorter in CI: what counts is that all is written meanwhile.
+    count = int(os.environ.get("PARLEY_SLEEP_MESSAGES", "10000"))
     seconds = float(os.environ.get("PARLEY_SLEEP_SECONDS", "60" if LONG else "15"))
     with Lan(3) as lan:
         ana, ben, cem = three(lan)
@@ -44,8 +44,7 @@ def test_a_member_that_slept_catches_up():
             node.reset_peak()
 
         def write(node):
-            for number in range(count // 2):
-                node.cli("send", "garden", f"{node.name} {number} " + "x" * 100)
+            node.send_many("garden", (f"{node.name} {number} " + "x" * 100 for number in range(count // 2)))
 
         at_once(lambda: write(ana), lambda: write(ben))
         eventually(lambda: time.monotonic() - stopped >= seconds, seconds + 5, "the time asleep is over", every=0.2)
@@ -53,9 +52,10 @@ def test_a_member_that_slept_catches_up():
         expect(peak < 100, f"a writer needed {peak:.0f} MiB while a member slept; the limit is 100")
         cem.signal(signal.SIGCONT)
         woke = time.monotonic()
-        eventually(lambda: len(cem.texts("garden", count + 10)) >= count, 120, "who slept has everything", every=0.3)
+        eventually(lambda: len(cem.texts("garden", count)) == count, 120, "who slept has everything", every=0.3)
         took = time.monotonic() - woke
-        expect(cem.texts("garden", count + 10) == ana.texts("garden", count + 10), "in the same order, each once")
+        texts = cem.texts("garden", count)
+        expect(texts == ana.texts("garden", count) and len(set(texts)) == count, "in the same order, each once")
         eventually(lambda: ana.online("garden") == {"Ana", "Ben", "Cem"}, 10, "and is present again")
         peak = max(peak, ana.peak_mib(), ben.peak_mib())
         expect(peak < 100, f"a writer needed {peak:.0f} MiB while a member caught up; the limit is 100")
