@@ -68,10 +68,10 @@ def eventually(condition, within, what, every=0.02):
         pause.wait(every)
 
 
-def seconds_until(condition, limit, what, since=None):
+def seconds_until(condition, limit, what, since=None, every=0.02):
     """How long it took until the condition held, at most `limit` since `since` (a monotonic time; now)."""
     start = time.monotonic() if since is None else since
-    eventually(condition, max(0, limit - (time.monotonic() - start)), what)
+    eventually(condition, max(0, limit - (time.monotonic() - start)), what, every)
     took = time.monotonic() - start
     expect(took <= limit, f"{what} took {took:.2f} s; the limit is {limit} s")
     return took

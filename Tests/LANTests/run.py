@@ -21,7 +21,7 @@ TEST_SECONDS_MAX = 1500 if harness.LONG else 300
 def all_tests():
     for name in MODULES:
         module = importlib.import_module(name)
-        for key, value in vars(module).items():
+        for key, value in list(vars(module).items()):
             if key.startswith("test_") and callable(value) and value.__module__ == name:
                 yield name, key, value
 
