@@ -163,6 +163,13 @@ class Lan:
         node.start()
         return node
 
+    def on(self, host, *command):
+        """Runs a command of the system with the host's network."""
+        done = subprocess.run(["ip", "netns", "exec", self.namespace(host), *command], capture_output=True, text=True)
+        if done.returncode != 0:
+            raise Failure(f"{' '.join(command)}: {done.stderr.strip()}")
+        return done.stdout
+
     def loss(self, percent, *hosts):
         subprocess.run(
             [LAN_SCRIPT, "loss", str(percent), *map(str, hosts)], check=True, env={**os.environ, "PARLEY_LAN": self.id})
@@ -209,8 +216,10 @@ class UnixConnection(http.client.HTTPConnection):
 class Node:
     """A `parley up` on a host, and the commands of the same home."""
 
-    def __init__(self, lan, host, name, home=None, interface="eth0"):
-        self.lan, self.host, self.name, self.interface = lan, host, name, interface
+    def __init__(self, lan, host, name, home=None, interface="eth0", options=()):
+        self.lan, self.host, self.name = lan, host, name
+        # No interface: every one that can be used.
+        self.options = [*(["--interface", interface] if interface else []), *options]
         self.home = pathlib.Path(home) if home else lan.folder / f"home{len(lan.nodes) + 1}"
         self.process = None
         self.lines = []
@@ -222,8 +231,8 @@ class Node:
         return f"10.77.0.{self.host}"
 
     def command(self):
-        return ["ip", "netns", "exec", self.lan.namespace(self.host), PARLEY, "up", "--home", str(self.home), "--name",
-                self.name, "--interface", self.interface, "--json"]
+        return ["ip", "netns", "exec", self.lan.namespace(self.host), PARLEY, "up", "--home", str(self.home),
+                "--name", self.name, *self.options, "--json"]
 
     def start(self, within=10):
         self.lines = []

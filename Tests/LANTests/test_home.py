@@ -1,5 +1,6 @@
 """A home belongs to one node and one user; the commands say what is wrong, with their exit status."""
 import os
+import socket
 import stat
 import subprocess
 
@@ -7,6 +8,27 @@ from harness import PARLEY, Lan, eventually, expect
 
 COMMANDS = ["up", "down", "status", "id", "join", "leave", "channels", "members", "send", "tell", "hand", "share",
             "unshare", "media", "download", "watch", "history", "chat"]
+
+
+def other_user(job):
+    """The name of the error with which a job of another user (nobody, 65534) ends; empty when it succeeds."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        name = ""
+        try:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            job()
+        except BaseException as error:
+            name = type(error).__name__
+        os.write(write, name.encode())
+        os._exit(0)
+    os.close(write)
+    os.waitpid(child, 0)
+    with os.fdopen(read, "rb") as result:
+        return result.read().decode()
 
 
 def test_a_second_node_on_one_home_is_refused():
@@ -30,6 +52,11 @@ def test_only_the_owner_can_use_a_home():
         expect(not open_to_others, f"nothing in it is open to others: {open_to_others}")
         sockets = [path for path in modes if path.is_socket()]
         expect(sockets and all(modes[path] == 0o600 for path in sockets), f"the API's socket is 0600: {sockets}")
+        # Even where the way to the home is open.
+        lan.folder.chmod(0o755)
+        expect(other_user(lambda: socket.socket(socket.AF_UNIX).connect(str(sockets[0]))) == "PermissionError",
+               "another user cannot use the API")
+        expect(other_user(lambda: os.listdir(ana.home)) == "PermissionError", "nor list the home")
         environment = open(f"/proc/{ana.process.pid}/environ", "rb").read()
         arguments = open(f"/proc/{ana.process.pid}/cmdline", "rb").read()
         expect(b"seven wet dogs" not in environment + arguments, "the passphrase is in neither")
