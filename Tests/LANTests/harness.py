@@ -87,7 +87,7 @@ def at_once(*jobs):
         except BaseException as error:  # handed on to the caller below
             errors.append(error)
 
-    threads = [threading.Thread(target=run, args=pair) for pair in enumerate(jobs)]
+    threads = [threading.Thread(target=run, args=pair, daemon=True) for pair in enumerate(jobs)]
     for thread in threads:
         thread.start()
     for thread in threads:
