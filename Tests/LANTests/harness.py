@@ -431,8 +431,10 @@ class Watch:
 
     def _read(self):
         for line in self.process.stdout:
+            event = json.loads(line)
             with self.arrived:
-                self.events.append(json.loads(line))
+                # An event's members stand beside its type, or in `data`.
+                self.events.append({**event, **(event["data"] if isinstance(event.get("data"), dict) else {})})
                 self.arrived.notify_all()
 
     def wait(self, wanted, within, what):

@@ -125,6 +125,17 @@ def test_status_text_hand_and_tell_reach_everybody():
         return f"hand seen in {raised:.2f} s"
 
 
+def test_an_ambiguous_name_is_refused_with_candidates():
+    with Lan(3) as lan:
+        ana, first, second = lan.node("Ana"), lan.node("Ben"), lan.node("Ben")
+        for node in (ana, first, second):
+            node.join("garden")
+        eventually(lambda: ana.members("garden").keys() == {ana.peer_id, first.peer_id, second.peer_id}, 5, "all three")
+        message = ana.refused(65, "tell", "Ben", "which one?")
+        expect(first.peer_id[:4] in message and second.peer_id[:4] in message, f"both are named: {message}")
+        expect("delivered" in str(ana.cli("tell", second.peer_id, "you")), "a PeerID says which")
+
+
 def test_photo_and_file_arrive_by_media_id():
     size = 100 * MIB
     with Lan(3) as lan:
