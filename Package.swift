@@ -74,5 +74,6 @@ let package = Package(
     tests("Vocabulary", ["ParleyVocabulary"]),
     tests("Store", ["ParleyStore", "ParleyVocabulary"]),
     tests("Sockets", ["ParleySockets", "ParleyTransport", "ParleyVocabulary"]),
+    tests("Tidy", []),
   ]
 )

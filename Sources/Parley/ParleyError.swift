@@ -1,4 +1,5 @@
-/// Everything that a call of this package can fail with. `description` says what happened, what was kept and what to do.
+/// Everything that a call of this package can fail with. `description` says what happened, what was kept and what to
+/// do.
 public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
   case badName(NameError)
   case badPassphrase(String)
@@ -38,7 +39,8 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
       "this node is in \(name.text.escapedLine) already, under another secret: leave it first (parley leave CHANNEL)"
     case .tooManyChannels(let countMax): "a node can be in \(countMax) channels: leave one first"
     case .messageTooLong(let byteCount, let byteCountMax):
-      "the message is \(byteCount) bytes as JSON; at most \(byteCountMax) fit: share it as a file (parley share CHANNEL FILE)"
+      "the message is \(byteCount) bytes as JSON; at most \(byteCountMax) fit: "
+        + "share it as a file (parley share CHANNEL FILE)"
     case .emptyMessage: "the message is empty: nothing was sent"
     case .noSuchPeer(let text):
       "nobody met so far matches \(text.escapedLine): see parley members CHANNEL for names and IDs"
