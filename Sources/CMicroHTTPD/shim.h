@@ -4,7 +4,10 @@
 #define _GNU_SOURCE
 #endif
 #include <microhttpd.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -49,5 +52,11 @@ static inline long parley_peer_user(int socket) {
 static inline ssize_t parley_mhd_end_of_stream(void) { return MHD_CONTENT_READER_END_OF_STREAM; }
 static inline ssize_t parley_mhd_end_with_error(void) { return MHD_CONTENT_READER_END_WITH_ERROR; }
 static inline uint64_t parley_mhd_size_unknown(void) { return MHD_SIZE_UNKNOWN; }
+
+/* Of Linux alone, which Swift's own module of the C library leaves out. */
+static inline int parley_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
+static inline int parley_open_folder(const char *path) { return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC); }
+/* POLLRDHUP of poll(2). */
+#define PARLEY_POLL_HANGUP 0x2000
 
 #endif

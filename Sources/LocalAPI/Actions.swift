@@ -34,11 +34,11 @@ extension Router {
     case (true, nil): secret = .open
     case (false, let passphrase?):
       guard (1...1_024).contains(passphrase.utf8.count) else {
-        throw .badRequest("the passphrase is \(passphrase.utf8.count) bytes of UTF-8; 1 to 1024 are possible")
+        throw Problem.badRequest("the passphrase is \(passphrase.utf8.count) bytes of UTF-8; 1 to 1024 are possible")
       }
       secret = .passphrase(Array(passphrase.utf8))
-    case (true, _?): throw .badRequest("give either \"open\": true or \"passphrase\", not both")
-    case (false, nil): throw .badRequest("give \"open\": true (anyone may join) or a \"passphrase\"")
+    case (true, _?): throw Problem.badRequest("give either \"open\": true or \"passphrase\", not both")
+    case (false, nil): throw Problem.badRequest("give \"open\": true (anyone may join) or a \"passphrase\"")
     }
     let events = await node.events(bufferingCount: 64)
     try await node.join(name, secret: secret)
@@ -92,7 +92,7 @@ extension Router {
     var limit = Self.historyCountDefault
     if let text = request.query.first(where: { $0.name == "limit" })?.value {
       guard let number = Int(text), (1...Self.historyCountMax).contains(number) else {
-        throw .badRequest("limit must be a number from 1 to \(Self.historyCountMax)")
+        throw Problem.badRequest("limit must be a number from 1 to \(Self.historyCountMax)")
       }
       limit = number
     }
@@ -109,7 +109,7 @@ extension Router {
   func hand(_ name: String, _ request: Request) async throws -> Reply {
     let name = try ChannelName(name)
     guard let isRaised = try Fields(request, known: ["raised"]).bool("raised") else {
-      throw .badRequest("the body lacks \"raised\": true or false")
+      throw Problem.badRequest("the body lacks \"raised\": true or false")
     }
     try await node.setHand(raised: isRaised, in: name)
     return .json(["channel": .string(name.text), "raise_hand": .bool(isRaised)])
@@ -132,11 +132,11 @@ extension Router {
 
   func share(_ name: String, _ request: Request) async throws -> Reply {
     let fields = try Fields(request, known: ["path", "as"])
-    guard let path = try fields.path("path") else { throw .badRequest("the body lacks \"path\"") }
+    guard let path = try fields.path("path") else { throw Problem.badRequest("the body lacks \"path\"") }
     var kind: ShareKind?
     if let text = try fields.string("as") {
       kind = ShareKind(rawValue: text)
-      guard kind != nil else { throw .badRequest("\"as\" must be \"photo\" or \"file\"") }
+      guard kind != nil else { throw Problem.badRequest("\"as\" must be \"photo\" or \"file\"") }
     }
     return .json(JSON(try await node.share(path: path, as: kind, in: try ChannelName(name))), status: 201)
   }
@@ -155,7 +155,7 @@ extension Router {
     switch (try fields.path("folder"), try fields.path("path")) {
     case (let folder?, nil): target = .folder(folder)
     case (nil, let path?): target = .file(path, replacing: isReplacing)
-    default: throw .badRequest("give either \"folder\" or \"path\"")
+    default: throw Problem.badRequest("give either \"folder\" or \"path\"")
     }
     let (download, events) = try await node.download(id, to: target)
     let node = node

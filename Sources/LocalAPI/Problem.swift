@@ -7,7 +7,7 @@ package struct Problem: Error, Sendable, Equatable {
   package let title: String
   package let detail: String
   /// Further members, such as the candidates of an ambiguous name.
-  package var extra: [JSON.Member] = []
+  package var extra: [JSON.Field] = []
   /// The methods that a route has, for 405.
   var allowedMethods: [String] = []
 

@@ -1,3 +1,4 @@
+import CMicroHTTPD
 import Glibc
 import Synchronization
 
@@ -48,37 +49,9 @@ final class Registry: Sendable {
   }
 }
 
-/// Wakes a thread: an eventfd(2), so that it can be polled together with sockets.
-final class Signal: Sendable {
-  let descriptor: Int32
-
-  init() {
-    descriptor = eventfd(0, Int32(EFD_CLOEXEC.rawValue | EFD_NONBLOCK.rawValue))
-    precondition(descriptor >= 0, "no descriptor is left for an eventfd")
-  }
-
-  deinit { close(descriptor) }
-
-  func raise() {
-    var one: UInt64 = 1
-    _ = write(descriptor, &one, 8)
-  }
-
-  func lower() {
-    var count: UInt64 = 0
-    _ = read(descriptor, &count, 8)
-  }
-
-  func wait(milliseconds: Int32) {
-    var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-    _ = poll(&entry, 1, milliseconds)
-    lower()
-  }
-}
-
 extension Duration {
   /// Rounded up, and within Int32, as poll(2) wants it.
-  var milliseconds: Int32 {
+  package var milliseconds: Int32 {
     let (seconds, attoseconds) = components
     guard seconds < 1_000_000 else { return .max }
     return Int32(clamping: seconds * 1_000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000)

@@ -45,7 +45,7 @@ extension JSON {
   }
 
   private static func fromFields(of message: Message) -> JSON {
-    var members: [JSON.Member] = [
+    var members: [JSON.Field] = [
       .init("sender", ["display_name": .string(message.senderName), "sender_id": .string(message.sender.text)]),
       .init("message_id", .string(message.id.text)), .init("timestamp", .string(message.timestamp)),
     ]

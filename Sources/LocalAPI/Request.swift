@@ -44,7 +44,9 @@ struct Request: Sendable {
     }
     return decoded
   }
+}
 
+package enum PercentEncoding {
   /// Percent-encoding of one part of a path: everything but RFC 3986's unreserved characters.
   package static func encoded(_ text: String) -> String {
     let digits = Array("0123456789ABCDEF".unicodeScalars)
@@ -64,7 +66,7 @@ struct Request: Sendable {
 
 /// The members of a request's JSON object, taken out by name and type.
 struct Fields {
-  private let members: [JSON.Member]
+  private let members: [JSON.Field]
 
   /// Refuses members not in `known`, so that a misspelt option is not silently ignored.
   init(_ request: Request, known: [String]) throws(Problem) {

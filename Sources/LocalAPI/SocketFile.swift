@@ -27,10 +27,18 @@ package enum SocketFile {
   package static func withShortPath<Result>(inHome home: String, _ use: (String) -> Result) -> Result {
     let path = path(inHome: home)
     guard path.utf8.count > 107 else { return use(path) }
-    let folder = open(home, O_PATH | O_DIRECTORY | O_CLOEXEC)
+    let folder = parley_open_folder(home)
     guard folder >= 0 else { return use(path) }
     defer { close(folder) }
     return use("/proc/self/fd/\(folder)/\(name)")
+  }
+
+  /// Such a path for a process that uses it until it ends: the descriptor stays open.
+  package static func shortPath(inHome home: String) -> String {
+    let path = path(inHome: home)
+    guard path.utf8.count > 107 else { return path }
+    let folder = parley_open_folder(home)
+    return folder < 0 ? path : "/proc/self/fd/\(folder)/\(name)"
   }
 
   /// A listening socket, 0600. A socket left behind by a process that ended is replaced; one that answers is not.

@@ -1,3 +1,4 @@
+import CMicroHTTPD
 import Glibc
 import Synchronization
 
@@ -49,7 +50,7 @@ final class StreamWatcher: Sendable {
         timeout = timeout < 0 ? due : min(timeout, due)
       }
       var entries = [pollfd(fd: wake.descriptor, events: Int16(POLLIN), revents: 0)]
-      entries += streams.map { pollfd(fd: $0.socket, events: Int16(POLLRDHUP), revents: 0) }
+      entries += streams.map { pollfd(fd: $0.socket, events: Int16(PARLEY_POLL_HANGUP), revents: 0) }
       guard poll(&entries, nfds_t(entries.count), timeout) > 0 else { continue }
       if entries[0].revents != 0 { wake.lower() }
       for (stream, entry) in zip(streams, entries.dropFirst()) where entry.revents != 0 { stream.outlet.close() }

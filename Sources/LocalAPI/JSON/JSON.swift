@@ -6,9 +6,9 @@ package indirect enum JSON: Equatable, Sendable {
   case number(Double)
   case string(String)
   case array([JSON])
-  case object([Member])
+  case object([Field])
 
-  package struct Member: Equatable, Sendable {
+  package struct Field: Equatable, Sendable {
     package let name: String
     package let value: JSON
     package init(_ name: String, _ value: JSON) {
@@ -55,7 +55,7 @@ package indirect enum JSON: Equatable, Sendable {
     return values
   }
 
-  package var members: [Member]? {
+  package var members: [Field]? {
     guard case .object(let members) = self else { return nil }
     return members
   }
@@ -64,9 +64,9 @@ package indirect enum JSON: Equatable, Sendable {
   package func setting(_ name: String, to value: JSON) -> JSON {
     guard case .object(var members) = self else { return self }
     if let index = members.firstIndex(where: { $0.name == name }) {
-      members[index] = Member(name, value)
+      members[index] = Field(name, value)
     } else {
-      members.append(Member(name, value))
+      members.append(Field(name, value))
     }
     return .object(members)
   }
@@ -89,7 +89,7 @@ extension JSON: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, Express
   package init(floatLiteral value: Double) { self = .number(value) }
   package init(arrayLiteral elements: JSON...) { self = .array(elements) }
   package init(dictionaryLiteral elements: (String, JSON)...) {
-    self = .object(elements.map { Member($0.0, $0.1) })
+    self = .object(elements.map { Field($0.0, $0.1) })
   }
   package init(nilLiteral: ()) { self = .null }
 }

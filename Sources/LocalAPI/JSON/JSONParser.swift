@@ -106,7 +106,7 @@ private struct JSONParser {
   private mutating func object(depth: Int) throws(JSONError) -> JSON {
     guard depth < Limit.jsonDepthMax else { throw failure(.tooDeep(depthMax: Limit.jsonDepthMax)) }
     try take("{")
-    var members: [JSON.Member] = []
+    var members: [JSON.Field] = []
     var names: Set<String> = []
     skipSpace()
     if takeIf("}") { return .object([]) }
