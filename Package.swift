@@ -15,7 +15,7 @@ func system(_ name: String, _ pkgConfig: String?, apt: String) -> Target {
 func room(_ name: String, _ dependencies: [String]) -> Target {
   .target(
     name: "Parley\(name)", dependencies: dependencies.map { .init(stringLiteral: $0) },
-    path: "Sources/\(name)", exclude: name == "Wire" ? ["Wire.docc"] : [], swiftSettings: strict)
+    path: "Sources/\(name)", exclude: ["Wire", "LocalAPI"].contains(name) ? ["\(name).docc"] : [], swiftSettings: strict)
 }
 
 func tests(_ name: String, _ dependencies: [String]) -> Target {
@@ -75,5 +75,7 @@ let package = Package(
     tests("Store", ["ParleyStore", "ParleyVocabulary"]),
     tests("Sockets", ["ParleySockets", "ParleyTransport", "ParleyVocabulary"]),
     tests("Tidy", []),
+    tests("LocalAPI", ["ParleyLocalAPI", "Parley"]),
+    tests("App", ["ParleyApp", "ParleyLocalAPI", "Parley"]),
   ]
 )

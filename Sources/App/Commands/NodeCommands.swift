@@ -1,0 +1,149 @@
+import Glibc
+import Parley
+import ParleyLocalAPI
+
+enum NodeCommands {
+  static func up(_ invocation: Invocation) async throws {
+    let home = try Home.path(invocation)
+    var settings = NodeSettings(
+      home: home, interfaces: invocation.values("--interface"), peers: invocation.values("--peer"),
+      port: try invocation.number("--port", in: UInt16(0)...UInt16.max) ?? 0)
+    if let name = invocation.value("--name") {
+      do { settings.displayName = try DisplayName(name).text } catch { throw Failure(.usage, "--name: \(error)") }
+    }
+    for peer in settings.peers { try checkPeer(peer) }
+    // A reader of standard output that goes away must not end the node.
+    signal(SIGPIPE, SIG_IGN)
+    do {
+      let made = try await NodeFactory.make(settings)
+      let server = try LocalServer(node: made.node, home: home)
+      defer { server.stop() }
+      let peer = await made.node.peerID
+      let name = await made.node.status().displayName
+      if invocation.isJSON {
+        Terminal.line(
+          (["event": "ready", "peer_id": .string(peer.text), "api": .string(server.socketPath)] as JSON).text)
+      } else {
+        Terminal.line("Ready: \(name.escapedLine) \(peer.fingerprint). Talk with parley chat CHANNEL; Ctrl-C ends this.")
+      }
+      try await serve(made, server)
+    } catch let error as ParleyError {
+      throw Failure(error)
+    } catch let error as LocalAPIError {
+      throw switch error {
+      case .inUse: Failure(.tryAgain, error.description)
+      case .cannotListen: Failure(.cannotCreate, error.description)
+      }
+    }
+  }
+
+  /// Until the node ends by itself, by `parley down` or by a signal.
+  private static func serve(_ made: NodeFactory.Made, _ server: LocalServer) async throws {
+    let (signals, signal) = AsyncStream<Void>.makeStream()
+    let waiter = SignalWaiter { signal.yield() }
+    defer { waiter.end() }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { await server.run() }
+      group.addTask {
+        for await _ in signals {
+          await made.node.stop()
+          return
+        }
+      }
+      defer {
+        // The answer to `parley down` goes out here, and the tasks above end.
+        server.stop()
+        signal.finish()
+        group.cancelAll()
+      }
+      try await made.run()
+    }
+  }
+
+  /// `HOST:PORT` or `[IPv6]:PORT`.
+  static func checkPeer(_ text: String) throws(Failure) {
+    let host = text.prefix(upTo: text.lastIndex(of: ":") ?? text.startIndex)
+    let port = text.dropFirst(host.count + 1)
+    let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")
+    guard !host.isEmpty, UInt16(port) ?? 0 > 0, isBracketed || !host.contains(":") else {
+      throw .usage("--peer needs HOST:PORT, such as 192.0.2.7:4000 or [fe80::1]:4000, not \(text.escapedLine)")
+    }
+  }
+
+  static func down(_ invocation: Invocation) throws {
+    _ = try NodeClient(home: try Home.path(invocation)).call("POST", ["down"])
+    Terminal.line(invocation.isJSON ? (["event": "stopped"] as JSON).text : "The node has ended.")
+  }
+
+  static func id(_ invocation: Invocation) throws {
+    let answer = try NodeClient(home: try Home.path(invocation)).call("GET", ["id"])
+    Terminal.line(invocation.isJSON ? answer.text : answer["peer_id"]?.string?.escapedLine ?? "")
+  }
+
+  static func status(_ invocation: Invocation) throws {
+    let client = NodeClient(home: try Home.path(invocation))
+    let status = try client.call("GET", ["status"])
+    if invocation.isJSON { return Terminal.line(status.text) }
+    for line in Self.lines(ofStatus: status, home: client.home) { Terminal.line(line) }
+  }
+
+  static func lines(ofStatus status: JSON, home: String) -> [String] {
+    func text(_ name: String) -> String { status[name]?.string?.escapedLine ?? "?" }
+    func count(_ name: String) -> Int64 { status[name]?.integer ?? 0 }
+    var lines = [
+      "You         \(text("display_name")) \(text("fingerprint"))",
+      "ID          \(text("peer_id"))",
+      "State       \(text("state"))",
+      "Network     port \(count("tcp_port")); \(Presenter.number(count("sessions"), "connection", "connections")); "
+        + "\(Presenter.number(count("nodes_heard"), "node", "nodes")) heard in the last minute",
+    ]
+    for interface in status["interfaces"]?.array ?? [] { lines.append("            \(interface.string?.escapedLine ?? "")") }
+    lines.append("Home        \(home.escapedLine)")
+    let channels = status["channels"]?.array ?? []
+    if channels.isEmpty { lines.append("Channels    none yet: parley join CHANNEL") }
+    for (index, channel) in channels.enumerated() {
+      lines.append((index == 0 ? "Channels    " : "            ") + ChannelCommands.line(ofChannel: channel))
+    }
+    return lines
+  }
+}
+
+/// A thread that waits for SIGINT or SIGTERM, so that no thread of the pool does.
+private final class SignalWaiter: Sendable {
+  private let ending = Signal()
+  private let onSignal: @Sendable () -> Void
+  private let thread: pthread_t
+
+  init(_ onSignal: @escaping @Sendable () -> Void) {
+    self.onSignal = onSignal
+    let context = SignalContext(ending: ending, onSignal: onSignal)
+    var thread = pthread_t()
+    let failure = pthread_create(
+      &thread, nil,
+      { pointer in
+        let context = Unmanaged<SignalContext>.fromOpaque(pointer!).takeRetainedValue()
+        var entries = [Interruption.descriptor, context.ending.descriptor].map {
+          pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
+        }
+        while poll(&entries, 2, -1) < 0, errno == EINTR {}
+        if entries[0].revents != 0 { context.onSignal() }
+        return nil
+      }, Unmanaged.passRetained(context).toOpaque())
+    precondition(failure == 0, "a process that starts can make a thread")
+    self.thread = thread
+  }
+
+  func end() {
+    ending.raise()
+    pthread_join(thread, nil)
+  }
+}
+
+private final class SignalContext: Sendable {
+  let ending: Signal
+  let onSignal: @Sendable () -> Void
+  init(ending: Signal, onSignal: @escaping @Sendable () -> Void) {
+    self.ending = ending
+    self.onSignal = onSignal
+  }
+}
