@@ -47,8 +47,8 @@ final class DatagramSocket: LoopHandle {
     }
   }
 
-  /// Sends, and hears unicast: bound to the interface's own address, so that answers reach this node and no other on the
-  /// same host.
+  /// Sends, and hears unicast: bound to the interface's own address and a port of its own, so that answers reach this
+  /// node and no other on the same host.
   static func unicast(_ local: LocalAddress, _ transport: UVTransport) throws(SocketError) -> DatagramSocket {
     let descriptor = try Descriptor(local.isIPv6 ? AF_INET6 : AF_INET, SOCK_DGRAM)
     try sizeBuffers(descriptor)

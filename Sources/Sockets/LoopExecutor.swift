@@ -9,8 +9,8 @@ import Synchronization
 /// that nobody awaits for ever.
 ///
 /// `@unchecked Sendable`: `state` and `thread` are synchronised; the libuv handles are touched by `init` before the
-/// thread exists and after that only on the thread, but for `uv_async_send`, which may be called from anywhere while the
-/// handle is open, and that is called under the lock of `state`, whose phase says whether the handle is open.
+/// thread exists and after that only on the thread, but for `uv_async_send`, which may be called from anywhere while
+/// the handle is open: it is called under the lock of `state`, whose phase says whether the handle is open.
 final class LoopExecutor: SerialExecutor, @unchecked Sendable {
   private enum Phase {
     /// → `ending`: `end()` is called.

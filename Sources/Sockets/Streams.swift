@@ -90,8 +90,8 @@ final class Connection: StreamHandle {
     case open
     /// What is queued goes out, what comes in is thrown away. → `lingering`: all has gone out.
     case draining
-    /// Closing a socket with unread bytes resets the connection (RFC 2525, 2.17), and the other side may lose what it has
-    /// not read yet; so we read on until its end. → `closed`: its end, or too late.
+    /// Closing a socket with unread bytes resets the connection (RFC 2525, 2.17), and the other side may lose what it
+    /// has not read yet; so we read on until its end. → `closed`: its end, or too late.
     case lingering
     case closed
   }
