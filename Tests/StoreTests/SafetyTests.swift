@@ -121,7 +121,8 @@ struct SafetyTests {
     for count in [0, 1, 99, 100, 4_095, 4_096, sound.count / 2, sound.count - 4_096, sound.count - 1] {
       try expectSetAside(Array(sound.prefix(count)), "cut at \(count)")
     }
-    #expect(folder.names.filter { $0.contains(".damaged-") }.count == 9, "each has a name of its own")
+    let aside = folder.names.filter { $0.contains(".damaged-") && !$0.hasSuffix("-wal") }
+    #expect(aside.count == 9, "each has a name of its own")
   }
 
   @Test func bitFlippedFilesAreSetAside() throws {
