@@ -12,8 +12,8 @@ enum Opening {
   private struct Found {
     var isNew: Bool
     var byteCount: Int
-    /// Whether a write-ahead log holds anything: then the file itself may rightly end anywhere, in a checkpoint that was
-    /// interrupted.
+    /// Whether a write-ahead log holds anything: then the file itself may rightly end anywhere, as an interrupted
+    /// checkpoint leaves it.
     var hasLog: Bool
   }
 

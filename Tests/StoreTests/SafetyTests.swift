@@ -89,6 +89,14 @@ struct SafetyTests {
     #expect(try store.apply([]) == [])
   }
 
+  /// No test can cut the power; these are the settings under which SQLite promises to survive that.
+  @Test func theSettingsAreThoseThatThePromiseNeeds() throws {
+    let store = try Store(path: folder.store)
+    #expect(try store.database.first("PRAGMA synchronous") { $0.integer(0) } == 2)
+    #expect(try store.database.first("PRAGMA journal_mode") { $0.text(0) } == "wal")
+    #expect(try store.database.first("PRAGMA locking_mode") { $0.text(0) } == "exclusive")
+  }
+
   // MARK: Files that are not as they were left
 
   private func closedStoreBytes() throws -> [UInt8] {

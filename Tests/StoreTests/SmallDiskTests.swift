@@ -14,7 +14,7 @@ struct SmallDiskTests {
     #expect(folder.names == [], "the mount was the other thread's alone")
   }
 
-  /// Expectations do not find their test from a thread that it did not start, so this returns what was not as it should.
+  /// Expectations made on another thread do not find their test, so this returns what was not as it should be.
   private static func fill(_ folder: String) -> [String] {
     let path = folder + "/store.sqlite"
     let body = [UInt8](repeating: 1, count: 30_000)
