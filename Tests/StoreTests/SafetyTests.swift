@@ -210,7 +210,6 @@ struct SafetyTests {
   }
 
   @Test func nobodyElseMayReadIt() throws {
-    umask(0o022)
     do {
       let store = try Store(path: folder.store)
       try store.add([entry(1)])
