@@ -14,7 +14,6 @@ struct LogHead {
   var lamportMax: UInt64
   /// The number of the last hidden entry; 0 for none.
   var lastHidden: UInt64
-  var isChanged = false
 }
 
 // Writing.
@@ -40,8 +39,8 @@ extension Store {
     try advance(&head, past: entry.number)
     head.lamportMax = max(head.lamportMax, entry.lamport)
     if entry.isHidden { head.lastHidden = max(head.lastHidden, entry.number) }
-    head.isChanged = true
     heads[place] = head
+    changedHeads.insert(place)
     return cursor
   }
 
@@ -95,13 +94,14 @@ extension Store {
 
   /// Once a batch and log, not once an entry.
   func writeHeads() throws(StoreError) {
-    for (place, head) in heads where head.isChanged {
+    for place in changedHeads {
+      guard let head = heads[place] else { preconditionFailure("a changed head stays in memory until it is written") }
       try database.run(
         "UPDATE logs SET contiguous = ?, beyond = ?, lamport_max = ?, last_hidden = ? WHERE id = ?",
         .bits(head.contiguous), .bits(head.beyondCount), .bits(head.lamportMax), .bits(head.lastHidden),
         .integer(head.row))
-      heads[place]?.isChanged = false
     }
+    changedHeads = []
   }
 }
 

@@ -8,6 +8,15 @@ enum Opening {
     var setAsideReason: String?
   }
 
+  /// What was there before SQLite touched it.
+  private struct Found {
+    var isNew: Bool
+    var byteCount: Int
+    /// Whether a write-ahead log holds anything: then the file itself may rightly end anywhere, as an interrupted
+    /// checkpoint leaves it.
+    var hasLog: Bool
+  }
+
   /// Beside the file itself: write-ahead log, shared memory of earlier settings, rollback journal of the first moments.
   private static let suffixes = ["", "-wal", "-shm", "-journal"]
 
@@ -27,22 +36,22 @@ enum Opening {
   private static func attempt(
     path: String, migrations: [Migration], busyMilliseconds: Int32
   ) throws(StoreError) -> Database {
-    let isNew = try prepareFile(path: path)
+    let found = try prepareFile(path: path)
     do throws(StoreError) {
       let database = try Database(path: path, busyMilliseconds: busyMilliseconds)
-      try configure(database, migrations: migrations)
+      try configure(database, found: found, migrations: migrations)
       try Schema.migrate(database, through: migrations)
       database.checkpointsOnClose(true)
       return database
     } catch {
       // Nothing was ever acknowledged from a file this call made; left behind empty it would look damaged next time.
-      if isNew { for suffix in suffixes { unlink(path + suffix) } }
+      if found.isNew { for suffix in suffixes { unlink(path + suffix) } }
       throw error
     }
   }
 
-  /// Makes the file with mode 0600 when there is none, and says whether it did.
-  private static func prepareFile(path: String) throws(StoreError) -> Bool {
+  /// Makes the file with mode 0600 when there is none.
+  private static func prepareFile(path: String) throws(StoreError) -> Found {
     var status = stat()
     guard stat(path, &status) == 0 else {
       guard errno == ENOENT else { throw systemFailure(path: path) }
@@ -55,7 +64,7 @@ enum Opening {
       // The descriptor may close here: nobody in this process can hold a lock on a file that did not exist, and closing
       // another one later would drop SQLite's locks (fcntl(2)), so existing files are never opened here.
       close(descriptor)
-      return true
+      return Found(isNew: true, byteCount: 0, hasLog: false)
     }
     guard status.st_mode & S_IFMT == S_IFREG else { throw .cannotOpen(path: path, reason: "it is not a regular file") }
     // SQLite takes a file of one byte for an empty one, too, and would begin a new database in it.
@@ -63,11 +72,15 @@ enum Opening {
     if status.st_mode & 0o077 != 0 {
       guard chmod(path, 0o600) == 0 else { throw systemFailure(path: path) }
     }
-    return false
+    var log = stat()
+    let hasLog = stat(path + "-wal", &log) == 0 && log.st_size > 0
+    return Found(isNew: false, byteCount: Int(status.st_size), hasLog: hasLog)
   }
 
   /// The order matters: nothing is written before the file has proven to be sound, ours, and of a version we know.
-  private static func configure(_ database: Database, migrations: [Migration]) throws(StoreError) {
+  private static func configure(
+    _ database: Database, found: Found, migrations: [Migration]
+  ) throws(StoreError) {
     let path = database.path
     // EXCLUSIVE: one process owns a home, and what the store keeps in memory of the file (cursor, heads) is only true
     // while nobody else writes. cell_size_check finds damage sooner. Sorting stays in memory, since a temporary file
@@ -83,6 +96,11 @@ enum Opening {
     guard pageCount == 0 || application == Schema.applicationID else { throw .foreign(path: path) }
     guard version <= migrations.count else {
       throw .newerVersion(path: path, version: version, versionMax: migrations.count)
+    }
+    // SQLite reads a last page that is cut short as if it ended in zeros.
+    let pageByteCount = Int(try database.first("PRAGMA page_size") { $0.integer(0) } ?? 0)
+    guard found.hasLog || pageByteCount > 0 && found.byteCount.isMultiple(of: pageByteCount) else {
+      throw .damaged(path: path, reason: "the file ends in the middle of a page, at \(found.byteCount) bytes")
     }
     let complaints = try database.rows("PRAGMA quick_check(3)") { $0.text(0) }
     guard complaints == ["ok"] else { throw .damaged(path: path, reason: complaints.joined(separator: "; ")) }

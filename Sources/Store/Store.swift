@@ -24,8 +24,9 @@ package final class Store {
   let database: Database
   var channelRows: [ChannelID: Int64] = [:]
   var channelsByRow: [Int64: ChannelID] = [:]
-  /// Heads in memory, those touched by the running batch marked; written back at its end.
   var heads: [LogPlace: LogHead] = [:]
+  /// Those that the running batch has changed; written back at its end.
+  var changedHeads: Set<LogPlace> = []
   /// Milliseconds since 1970 at the running batch's start.
   var batchMilliseconds: Int64 = 0
 
@@ -108,6 +109,7 @@ package final class Store {
     channelRows = [:]
     channelsByRow = [:]
     heads = [:]
+    changedHeads = []
   }
 
   private static func milliseconds() -> Int64 {
