@@ -41,6 +41,7 @@ let package = Package(
     system("CMicroHTTPD", "libmicrohttpd", apt: "libmicrohttpd-dev"),
     system("CCurl", "libcurl", apt: "libcurl4-openssl-dev"),
     system("CEdit", "libedit", apt: "libedit-dev"),
+    .systemLibrary(name: "CLinux", path: "Sources/CLinux"),
 
     room("Vocabulary", ["CUTF8Proc"]),
     room("Hashing", ["ParleyVocabulary", "CSodium", "CCrypto"]),
@@ -50,7 +51,7 @@ let package = Package(
     room("Machines", ["ParleyVocabulary", "ParleyWire", "ParleyHashing"]),
     room("Store", ["ParleyVocabulary", "CSQLite"]),
     room("Sockets", ["ParleyTransport", "ParleyVocabulary", "CUV"]),
-    room("Disk", ["ParleyVocabulary", "ParleyHashing", "ParleyWire"]),
+    room("Disk", ["ParleyVocabulary", "ParleyHashing", "ParleyWire", "CLinux"]),
     room(
       "Actors",
       [
@@ -77,5 +78,10 @@ let package = Package(
     tests("Tidy", []),
     tests("LocalAPI", ["ParleyLocalAPI", "Parley"]),
     tests("App", ["ParleyApp", "ParleyLocalAPI", "Parley"]),
+    tests("Wire", ["ParleyWire", "ParleyHashing", "ParleyVocabulary"]),
+    tests("Machines", ["ParleyMachines", "ParleyWire", "ParleyHashing", "ParleyVocabulary"]),
+    tests("Disk", ["ParleyDisk", "ParleyWire", "ParleyHashing", "ParleyVocabulary"]),
+    tests("Hashing", ["ParleyHashing", "ParleyVocabulary"]),
+    tests("Sealing", ["ParleySealing", "ParleyHashing", "ParleyVocabulary"]),
   ]
 )

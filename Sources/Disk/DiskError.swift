@@ -1,0 +1,120 @@
+import Glibc
+import ParleyVocabulary
+
+/// What the disk refused, and where. `path` is as the caller gave or made it; the description shows it escaped.
+public enum DiskError: Error, Equatable, Sendable, CustomStringConvertible {
+  case noSuchFile(path: String)
+  /// A folder, FIFO, socket, device or symbolic link where a regular file is needed.
+  case notARegularFile(path: String, kind: String)
+  case notAFolder(path: String)
+  case notPermitted(path: String, reason: String)
+  /// Size, time or identity of the file are no longer those noted when it was shared or begun.
+  case changed(path: String)
+  /// Something stands there already and may not be replaced.
+  case exists(path: String)
+  /// Bytes needed and bytes free to us on that file system.
+  case noSpace(path: String, need: UInt64, have: UInt64)
+  case tooLarge(path: String, byteCount: UInt64, byteCountMax: UInt64)
+  /// The caller's progress closure said to stop.
+  case stopped(path: String)
+  case failed(path: String, operation: String, reason: String)
+
+  public var description: String {
+    switch self {
+    case .noSuchFile(let path): "\(path.escapedLine): there is no such file or folder"
+    case .notARegularFile(let path, let kind): "\(path.escapedLine) is a \(kind), not a regular file"
+    case .notAFolder(let path): "\(path.escapedLine) is not a folder"
+    case .notPermitted(let path, let reason): "\(path.escapedLine): not permitted: \(reason)"
+    case .changed(let path): "\(path.escapedLine) changed meanwhile: share or download it again"
+    case .exists(let path): "\(path.escapedLine) exists already: choose another name, or allow it to be replaced"
+    case .noSpace(let path, let need, let have):
+      "\(path.escapedLine): \(need) bytes are needed and \(have) are free there: make space, then try again"
+    case .tooLarge(let path, let byteCount, let byteCountMax):
+      "\(path.escapedLine) has \(byteCount) bytes, at most \(byteCountMax) can be shared"
+    case .stopped(let path): "\(path.escapedLine): stopped"
+    case .failed(let path, let operation, let reason): "\(path.escapedLine): \(operation): \(reason)"
+    }
+  }
+
+  /// From `errno`, read before anything else can change it.
+  static func system(_ path: String, _ operation: String, _ code: Int32 = errno) -> DiskError {
+    let reason = String(cString: strerror(code))
+    return switch code {
+    case ENOENT: .noSuchFile(path: path)
+    case EACCES, EPERM, EROFS: .notPermitted(path: path, reason: reason)
+    case EEXIST: .exists(path: path)
+    case ENOTDIR: .notAFolder(path: path)
+    default: .failed(path: path, operation: operation, reason: reason)
+    }
+  }
+}
+
+/// What tells a file from another and from itself after a change.
+package struct FileFacts: Hashable, Sendable {
+  package let byteCount: UInt64
+  /// Modification time, nanoseconds since 1970.
+  package let modifiedNanoseconds: Int64
+  package let inode: UInt64
+  package let device: UInt64
+
+  package init(byteCount: UInt64, modifiedNanoseconds: Int64, inode: UInt64, device: UInt64) {
+    self.byteCount = byteCount
+    self.modifiedNanoseconds = modifiedNanoseconds
+    self.inode = inode
+    self.device = device
+  }
+
+  init(_ status: stat) {
+    byteCount = UInt64(clamping: status.st_size)
+    modifiedNanoseconds = Int64(status.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_mtim.tv_nsec)
+    inode = UInt64(status.st_ino)
+    device = UInt64(status.st_dev)
+  }
+}
+
+/// An open file, closed when it goes.
+struct Descriptor: ~Copyable {
+  let number: Int32
+  init(_ number: Int32) { self.number = number }
+  deinit { close(number) }
+
+  func status(_ path: String) throws(DiskError) -> stat {
+    var status = stat()
+    guard fstat(number, &status) == 0 else { throw .system(path, "asking about it") }
+    return status
+  }
+}
+
+/// Reads exactly `bytes.count` bytes; false when the file ends before.
+func read(
+  _ number: Int32, _ bytes: UnsafeMutableRawBufferPointer, at offset: UInt64, _ path: String
+) throws(DiskError) -> Bool {
+  var done = 0
+  while done < bytes.count {
+    let count = pread(number, bytes.baseAddress! + done, bytes.count - done, off_t(offset) + off_t(done))
+    if count == 0 { return false }
+    if count < 0 {
+      if errno == EINTR { continue }
+      throw .system(path, "reading")
+    }
+    done += count
+  }
+  return true
+}
+
+extension stat {
+  var isRegularFile: Bool { st_mode & S_IFMT == S_IFREG }
+
+  /// For people.
+  var kind: String {
+    switch st_mode & S_IFMT {
+    case S_IFREG: "regular file"
+    case S_IFDIR: "folder"
+    case S_IFIFO: "FIFO"
+    case S_IFSOCK: "socket"
+    case S_IFCHR, S_IFBLK: "device"
+    case S_IFLNK: "symbolic link"
+    default: "thing of an unknown kind"
+    }
+  }
+}

@@ -1,0 +1,157 @@
+import CLinux
+import Glibc
+import ParleyVocabulary
+
+struct Part: ~Copyable {
+  let name: String
+  let file: Descriptor
+}
+
+/// The open folder of a landing, and the name wished for in it.
+struct Place: ~Copyable {
+  let folderPath: String
+  let name: String
+  private let folder: Descriptor
+
+  private init(folderPath: String, name: String, folder: consuming Descriptor) {
+    self.folderPath = folderPath
+    self.name = name
+    self.folder = folder
+  }
+
+  static func open(_ target: Landing.Target, byteCount: UInt64) throws(DiskError) -> Place {
+    let folderPath: String
+    let name: String
+    switch target {
+    case .folder(let path, let safe): (folderPath, name) = (path.isEmpty ? "." : path, safe.text)
+    case .file(let path, _):
+      let isNamed = path.utf8.last != UInt8(ascii: "/") && !path.isEmpty && !path.utf8.contains(0)
+      let last = path.split(separator: "/").last.map(String.init) ?? ""
+      guard isNamed, last != ".", last != ".." else {
+        throw .failed(path: path, operation: "choosing a target", reason: "this names no file")
+      }
+      let before = String(path.utf8.dropLast(last.utf8.count)) ?? ""
+      (folderPath, name) = (before.isEmpty ? "." : before, last)
+    }
+    guard byteCount <= UInt64(Int64.max) else {
+      throw .tooLarge(path: folderPath, byteCount: byteCount, byteCountMax: UInt64(Int64.max))
+    }
+    let number = Glibc.open(folderPath, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard number >= 0 else { throw .system(folderPath, "opening the folder") }
+    return Place(folderPath: folderPath, name: name, folder: Descriptor(number))
+  }
+
+  /// Before the first byte rather than after the last; `finish` checks again.
+  func check(_ target: Landing.Target) throws(DiskError) {
+    guard case .file(let path, let mayReplace) = target else { return }
+    var status = stat()
+    guard fstatat(folder.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+      guard errno == ENOENT else { throw .system(path, "looking for it") }
+      return
+    }
+    guard mayReplace else { throw .exists(path: path) }
+    if status.st_mode & S_IFMT == S_IFDIR { throw .notARegularFile(path: path, kind: status.kind) }
+  }
+
+  func path(_ name: String) -> String { folderPath.hasSuffix("/") ? folderPath + name : folderPath + "/" + name }
+
+  private func free() throws(DiskError) -> UInt64 {
+    var status = statvfs()
+    guard fstatvfs(folder.number, &status) == 0 else { throw .system(folderPath, "asking for its free space") }
+    let (free, overflow) = UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
+    return overflow ? .max : free
+  }
+
+  func checkSpace(for need: UInt64) throws(DiskError) {
+    let have = try free()
+    guard need <= have else { throw .noSpace(path: folderPath, need: need, have: have) }
+  }
+
+  func writingFailed(_ path: String, need: UInt64) -> DiskError {
+    let code = errno
+    guard code == ENOSPC || code == EDQUOT else { return .system(path, "writing", code) }
+    return .noSpace(path: folderPath, need: need, have: (try? free()) ?? 0)
+  }
+
+  func makePart(_ candidates: () -> String) throws(DiskError) -> Part {
+    for _ in 0..<16 {
+      let name = candidates()
+      do throws(DiskError) { return Part(name: name, file: try open(name, O_RDWR | O_CREAT | O_EXCL)) } catch {
+        if case .exists = error { continue }
+        throw error
+      }
+    }
+    throw .failed(path: folderPath, operation: "making a part file", reason: "every name drawn is taken")
+  }
+
+  /// Allocates the blocks where the file system can, so that several downloads cannot count on the same space; else only
+  /// the size is set.
+  func reserve(_ file: borrowing Descriptor, _ name: String, _ byteCount: UInt64) throws(DiskError) {
+    guard byteCount > 0 else { return }
+    while parley_allocate(file.number, Int64(byteCount)) != 0 {
+      switch errno {
+      case EINTR: continue
+      case EOPNOTSUPP, ENOSYS, EPERM:
+        guard ftruncate(file.number, off_t(byteCount)) == 0 else { throw .system(path(name), "setting its size") }
+        return
+      case ENOSPC, EDQUOT, EFBIG:
+        if errno == EFBIG { throw .system(path(name), "reserving \(byteCount) bytes") }
+        throw .noSpace(path: folderPath, need: byteCount, have: (try? free()) ?? 0)
+      default: throw .system(path(name), "reserving \(byteCount) bytes")
+      }
+    }
+  }
+
+  /// Never through a link and never out of the folder, with the kernel's help where it has openat2 (5.6; sandboxes may
+  /// forbid it).
+  func open(_ name: String, _ flags: Int32) throws(DiskError) -> Descriptor {
+    let flags = flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
+    let mode: UInt32 = flags & O_CREAT != 0 ? 0o600 : 0
+    var number = parley_openat2(folder.number, name, flags, mode, UInt32(PARLEY_RESOLVE_SAFELY))
+    if number < 0, errno == ENOSYS || errno == EPERM { number = openat(folder.number, name, flags, mode) }
+    if number < 0, errno == ELOOP { throw .notARegularFile(path: path(name), kind: "symbolic link") }
+    guard number >= 0 else { throw .system(path(name), "opening") }
+    return Descriptor(number)
+  }
+
+  /// Whether the name still stands for the file we wrote.
+  func checkStillThere(_ name: String, _ facts: stat) throws(DiskError) {
+    var status = stat()
+    guard fstatat(folder.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+      throw .system(path(name), "looking for it")
+    }
+    guard status.st_ino == facts.st_ino, status.st_dev == facts.st_dev, status.isRegularFile else {
+      throw .changed(path: path(name))
+    }
+  }
+
+  /// Renames in one step; false when the name is taken.
+  func take(_ part: String, _ name: String, _ noReplaceRename: Bool) throws(DiskError) -> Bool {
+    if noReplaceRename {
+      if parley_rename_without_replacing(folder.number, part, name) == 0 { return true }
+      if errno == EEXIST { return false }
+      guard errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP else {
+        throw .system(path(name), "renaming to it")
+      }
+    }
+    // link(2) fails when the name is taken, so this replaces nothing either.
+    if linkat(folder.number, part, folder.number, name, 0) != 0 {
+      if errno == EEXIST { return false }
+      throw .system(path(name), "linking to it")
+    }
+    remove(part)
+    return true
+  }
+
+  func replace(_ part: String, _ name: String) throws(DiskError) {
+    guard renameat(folder.number, part, folder.number, name) == 0 else {
+      throw .system(path(name), "renaming to it")
+    }
+  }
+
+  func remove(_ name: String) { _ = unlinkat(folder.number, name, 0) }
+
+  func synchronize() throws(DiskError) {
+    guard fsync(folder.number) == 0 || errno == EINVAL else { throw .system(folderPath, "writing it to the disk") }
+  }
+}

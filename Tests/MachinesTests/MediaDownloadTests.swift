@@ -1,0 +1,336 @@
+import ParleyHashing
+import ParleyMachines
+import ParleyVocabulary
+import ParleyWire
+import Testing
+
+private let film = MediaFixture.film
+
+/// A download whose requests are answered by hand, and whose disk does at once what it is told.
+private struct Bench {
+  let file: MediaFixture
+  var machine: DownloadMachine
+  var now = Instant(microseconds: 1)
+  /// Asked and not answered.
+  var open: [PeerID: [(number: UInt64, request: MediaRequest)]] = [:]
+  var log: [DownloadEffect] = []
+  var written: [UInt8]
+  var writtenPieces: [Int] = []
+  var resumed: PieceSet
+
+  init(_ file: MediaFixture, holding: [Int] = [], manifest: MediaManifest? = nil) {
+    self.file = file
+    machine = DownloadMachine(id: file.id, tag: 5, manifest: manifest)
+    written = [UInt8](repeating: 0, count: file.bytes.count)
+    resumed = PieceSet(pieceCount: file.hashes.count)
+    for piece in holding {
+      resumed.insert(piece)
+      written.replaceSubrange(piece << 20..<piece << 20 + file.piece(piece).count, with: file.piece(piece))
+    }
+    tell(.started)
+  }
+
+  mutating func tell(_ event: DownloadEvent) {
+    for effect in machine.handle(event, at: now) {
+      log.append(effect)
+      switch effect {
+      case .request(let peer, let number, let request): open[peer, default: []].append((number, request))
+      case .cancel(let peer, let number): open[peer]!.removeAll { $0.number == number }
+      case .prepare: tell(.prepared(holding: resumed))
+      case .verify(let check, let bytes): tell(.pieceVerified(check.piece, isGood: check.accepts(bytes)))
+      case .write(let piece, let offset, let bytes):
+        written.replaceSubrange(Int(offset)..<Int(offset) + bytes.count, with: bytes)
+        writtenPieces.append(piece)
+        tell(.pieceWritten(piece))
+      case .progress, .dropSource, .wake, .finished, .failed: break
+      }
+    }
+  }
+
+  mutating func answerOne(_ peer: PeerID, _ answer: (MediaRequest) -> MediaReply) {
+    let (number, request) = open[peer]!.removeFirst()
+    tell(.replied(peer, number, answer(request)))
+  }
+
+  /// Answers until nothing is asked any more, or `count` answers were given.
+  mutating func answer(_ peer: PeerID, count: Int = .max, _ answer: (MediaRequest) -> MediaReply) {
+    var left = count
+    while left > 0, open[peer]?.isEmpty == false {
+      answerOne(peer, answer)
+      left -= 1
+    }
+  }
+
+  mutating func honest(_ peer: PeerID, count: Int = .max) { answer(peer, count: count) { [file] in file.answer($0) } }
+
+  mutating func pass(_ span: Span) {
+    now = now + span
+    tell(.woke)
+  }
+
+  var drops: [SourceFault] { log.compactMap { if case .dropSource(_, let fault) = $0 { fault } else { nil } } }
+  var isFinished: Bool { log.last == .finished && written == file.bytes }
+  func blocks(asked peer: PeerID) -> [Int] {
+    (open[peer] ?? []).compactMap { if case .block(_, _, let index) = $0.request { index } else { nil } }
+  }
+}
+
+@Suite struct MediaDownloadTests {
+  @Test(arguments: [0, 1, 16_383, 16_384, 16_385, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 3 << 20])
+  func everySizeArrivesWhole(_ byteCount: Int) {
+    var bench = Bench(MediaFixture(byteCount: byteCount))
+    bench.tell(.sourceFound(ana))
+    bench.honest(ana)
+    #expect(bench.isFinished && bench.machine.isFinished)
+    #expect(bench.writtenPieces.count == bench.file.hashes.count)
+  }
+
+  @Test func aManifestOfManyPartsIsFetchedWhole() throws {
+    let long = (0..<40).map { _ in String(repeating: "x", count: 255) }
+    let files = (0..<20).map {
+      MediaManifest.File(path: ["\($0)"] + long, byteCount: 1, root: film.hashes[0])
+    }
+    let manifest = try MediaManifest(files: files)
+    let served = ServedMedia(manifest: manifest, pieceHashes: files.map { _ in [film.hashes[0]] })
+    var machine = DownloadMachine(id: manifest.id, tag: 0)
+    var effects = machine.handle(.sourceFound(ana), at: Instant(microseconds: 1))
+    var requestCount = 0
+    while let index = effects.firstIndex(where: { if case .request = $0 { true } else { false } }) {
+      guard case .request(_, let number, let request) = effects.remove(at: index),
+        case .reply(let reply) = served.answer(request)
+      else { break }
+      requestCount += 1
+      effects += machine.handle(.replied(ana, number, reply), at: Instant(microseconds: 2))
+    }
+    #expect(requestCount == (manifest.encoded.count + 23_999) / 24_000 && requestCount > 5)
+    // Many files are for later; that it was understood shows that it came whole.
+    #expect(effects.last == .failed(.severalFiles(count: 20)))
+  }
+
+  @Test func aWrongManifestIsNotBelievedAndItsSourceNeverAskedAgain() {
+    var bench = Bench(film)
+    bench.tell(.sourceFound(eva))
+    bench.answerOne(eva) { _ in
+      var bytes = film.served.manifest.encoded
+      bytes[bytes.count - 1] ^= 1
+      return .manifestPart(total: bytes.count, offset: 0, bytes[...])
+    }
+    #expect(bench.drops == [.badManifest])
+    bench.tell(.sourceFound(eva))
+    #expect(bench.open[eva]!.isEmpty)
+    bench.tell(.sourceFound(ana))
+    bench.honest(ana)
+    #expect(bench.isFinished)
+  }
+
+  @Test func wrongPieceHashesAreNotUsed() {
+    var bench = Bench(film)
+    bench.tell(.sourceFound(eva))
+    bench.tell(.sourceFound(ana))
+    bench.answer(eva) { request in
+      guard case .pieceHashes(_, _, _, let count) = request else { return film.answer(request) }
+      return .pieceHashes([UInt8](repeating: 1, count: count * 32)[...])
+    }
+    #expect(bench.drops == [.badPieceHashes])
+    #expect(bench.log.allSatisfy { if case .request(_, _, .block) = $0 { false } else { true } })
+    bench.honest(ana)
+    #expect(bench.isFinished)
+  }
+
+  @Test func aBadPieceIsFetchedAgainFromAnother() {
+    var bench = Bench(film)
+    bench.tell(.sourceFound(eva))
+    bench.tell(.sourceFound(ana))
+    var lies = 0
+    bench.answer(eva, count: 90) { request in
+      guard case .block(_, _, let index) = request, index == 7 else { return film.answer(request) }
+      lies += 1
+      return .block([UInt8](repeating: 0, count: Limit.mediaBlockByteCount)[...])
+    }
+    #expect(lies == 1 && bench.drops == [.badPiece(0)] && bench.open[eva]!.isEmpty)
+    bench.honest(ana)
+    #expect(bench.isFinished && bench.writtenPieces.filter { $0 == 0 }.count == 1)
+  }
+
+  @Test func resumingFetchesOnlyWhatIsMissing() {
+    var bench = Bench(film, holding: [0, 2, 3, 6], manifest: film.served.manifest)
+    bench.tell(.sourceFound(ana))
+    bench.honest(ana)
+    #expect(bench.isFinished && bench.writtenPieces.sorted() == [1, 4, 5])
+    #expect(bench.log.allSatisfy { if case .request(_, _, .manifest) = $0 { false } else { true } })
+    let whole = Bench(film, holding: Array(0..<7), manifest: film.served.manifest)
+    #expect(whole.isFinished && whole.open.isEmpty)
+    #expect(
+      whole.log.contains(
+        .progress(.init(doneByteCount: UInt64(film.bytes.count), byteCount: UInt64(film.bytes.count), sourceCount: 0))))
+  }
+
+  @Test func aPieceComesFromOneSourceAndPiecesFromSeveral() {
+    var bench = Bench(film)
+    bench.tell(.sourceFound(ana))
+    bench.tell(.sourceFound(ben))
+    bench.honest(ana, count: 3)
+    bench.honest(ben, count: 1)
+    let (fromAna, fromBen) = (
+      Set(bench.blocks(asked: ana).map { $0 / 64 }), Set(bench.blocks(asked: ben).map { $0 / 64 })
+    )
+    #expect(!fromAna.isEmpty && !fromBen.isEmpty && fromAna.isDisjoint(with: fromBen))
+    bench.honest(ben)
+    bench.honest(ana)
+    #expect(bench.isFinished)
+  }
+
+  @Test func aPartialHolderIsAskedOnlyForWhatItHolds() {
+    var bench = Bench(film)
+    bench.tell(.sourceFound(ana))
+    bench.honest(ana, count: 1)
+    bench.answer(ana, count: 2) { request in
+      if case .have = request { .holding(count: 7, first: 0, bitmap: [0b0010_0100]) } else { film.answer(request) }
+    }
+    #expect(Set(bench.blocks(asked: ana).map { $0 / 64 }) == [2])
+    bench.honest(ana)
+    #expect(bench.writtenPieces == [2, 5])
+    bench.pass(.seconds(3))
+    #expect(bench.open[ana]!.map(\.request) == [.have(film.id, first: 0)])
+    bench.honest(ana)
+    #expect(bench.isFinished)
+  }
+
+  @Test func aSilentSourceLosesItsPiecesAfterTwoSecondsAndIsDroppedAfterEight() {
+    var bench = Bench(film)
+    bench.tell(.sourceFound(eva))
+    bench.tell(.sourceFound(ana))
+    bench.honest(eva, count: 3)
+    #expect(Set(bench.blocks(asked: eva).map { $0 / 64 }) == [0])
+    bench.pass(.milliseconds(1_900))
+    #expect(bench.blocks(asked: eva).count == 64)
+    bench.pass(.milliseconds(200))
+    #expect(bench.blocks(asked: eva).isEmpty)
+    bench.honest(ana)
+    #expect(bench.isFinished && bench.drops == [])
+
+    bench = Bench(film)
+    bench.tell(.sourceFound(eva))
+    bench.honest(eva, count: 3)
+    bench.pass(.milliseconds(7_900))
+    #expect(bench.blocks(asked: eva).count == 64, "there is no other to ask")
+    bench.pass(.milliseconds(200))
+    #expect(bench.drops == [.silent])
+    bench.tell(.sourceFound(eva))
+    bench.honest(eva)
+    #expect(bench.isFinished, "silence is forgiven")
+  }
+
+  @Test func aSlowSourceThatAnswersGetsWorkAgain() {
+    var bench = Bench(film)
+    bench.tell(.sourceFound(eva))
+    bench.tell(.sourceFound(ana))
+    bench.honest(eva, count: 3)
+    bench.pass(.milliseconds(2_100))
+    #expect(bench.open[eva]!.map(\.request) == [.have(film.id, first: 0)])
+    bench.honest(eva, count: 1)
+    #expect(bench.blocks(asked: eva).count == 16, "fewer than at first")
+  }
+
+  @Test func aPieceThatDripsIsTakenOverInTheEnd() {
+    var bench = Bench(film)
+    bench.tell(.sourceFound(eva))
+    bench.tell(.sourceFound(ana))
+    bench.honest(eva, count: 3)
+    bench.honest(ana)
+    #expect(bench.writtenPieces.sorted() == Array(1...6))
+    for _ in 0..<3 {
+      bench.pass(.seconds(1))
+      bench.honest(eva, count: 1)
+      bench.honest(ana)
+    }
+    #expect(bench.isFinished && bench.open[eva]!.isEmpty)
+  }
+
+  @Test func aBusySourceIsAskedAgainLater() {
+    var bench = Bench(film)
+    bench.tell(.sourceFound(ana))
+    bench.honest(ana, count: 3)
+    bench.answer(ana, count: 1) { _ in .refused(.busy) }
+    #expect(bench.open[ana]!.isEmpty && bench.drops == [])
+    bench.pass(.milliseconds(500))
+    #expect(bench.blocks(asked: ana).count == 16)
+    bench.honest(ana)
+    #expect(bench.isFinished)
+  }
+
+  @Test(arguments: [MediaRefusal.unknown, .changed, .notAMember])
+  func whoRefusesIsDroppedButMayComeBack(_ reason: MediaRefusal) {
+    var bench = Bench(film)
+    bench.tell(.sourceFound(ana))
+    bench.honest(ana, count: 10)
+    bench.answerOne(ana) { _ in .refused(reason) }
+    #expect(bench.drops == [.refused(reason)] && bench.open[ana]!.isEmpty)
+    bench.tell(.sourceFound(ana))
+    bench.honest(ana)
+    #expect(bench.isFinished)
+  }
+
+  @Test(arguments: [
+    MediaReply.holdingAll, .block([1]), .pieceHashes([UInt8](repeating: 0, count: 32)[...]),
+    .holding(count: 7, first: 0, bitmap: [0xFE]), .manifestPart(total: 5, offset: 0, [1]),
+  ])
+  func anAnswerToSomethingElseEndsTheTrust(_ reply: MediaReply) {
+    var bench = Bench(film)
+    bench.tell(.sourceFound(eva))
+    bench.honest(eva, count: 3)
+    bench.answerOne(eva) { _ in reply }
+    #expect(bench.drops == [.misbehaved])
+    bench = Bench(film)
+    bench.tell(.sourceFound(eva))
+    bench.tell(.replied(eva, 5 << 32 | 1_000, reply))
+    #expect(bench.drops == [.misbehaved])
+  }
+
+  @Test func aLostSourcesPiecesGoToAnother() {
+    var bench = Bench(film)
+    bench.tell(.sourceFound(ana))
+    bench.honest(ana, count: 40)
+    bench.tell(.sourceLost(ana))
+    bench.tell(.sourceFound(ben))
+    bench.honest(ben)
+    #expect(bench.isFinished && bench.drops == [])
+  }
+
+  @Test func aSourceLostAmidTheManifestIsReplaced() {
+    var bench = Bench(film)
+    bench.tell(.sourceFound(ana))
+    bench.tell(.sourceFound(ben))
+    bench.tell(.sourceLost(ana))
+    bench.honest(ben)
+    #expect(bench.isFinished)
+  }
+
+  @Test func stoppingCancelsEverything() {
+    var bench = Bench(film)
+    bench.tell(.sourceFound(ana))
+    bench.honest(ana, count: 10)
+    bench.tell(.stopped)
+    #expect(bench.open[ana]!.isEmpty && bench.machine.handle(.woke, at: bench.now) == [])
+  }
+
+  @Test func atMostSixteenPiecesAreInMemoryHoweverManySources() {
+    let big = MediaFixture(byteCount: 20 << 20)
+    var machine = DownloadMachine(id: big.id, tag: 0, manifest: big.served.manifest)
+    var requests: [(PeerID, UInt64, MediaRequest)] = []
+    func run(_ event: DownloadEvent) {
+      for case .request(let peer, let number, let request) in machine.handle(event, at: Instant(microseconds: 1)) {
+        requests.append((peer, number, request))
+      }
+    }
+    run(.started)
+    run(.prepared(holding: PieceSet(pieceCount: 20)))
+    for number in 1...30 { run(.sourceFound(mediaPeer(UInt8(number)))) }
+    while let next = requests.popLast() {
+      if case .block = next.2 { continue }
+      run(.replied(next.0, next.1, big.answer(next.2)))
+      #expect(machine.piecesInMemoryCount <= 16)
+    }
+    #expect(machine.piecesInMemoryCount == 16)
+  }
+}
