@@ -61,8 +61,8 @@ let package = Package(
     .target(
       name: "Parley",
       dependencies: [
-        "ParleyActors", "ParleyMachines", "ParleyWire", "ParleySealing", "ParleyTransport", "ParleySockets",
-        "ParleyStore", "ParleyDisk", "ParleyVocabulary",
+        "ParleyActors", "ParleyMachines", "ParleyWire", "ParleyHashing", "ParleySealing", "ParleyTransport",
+        "ParleySockets", "ParleyStore", "ParleyDisk", "ParleyVocabulary",
       ], path: "Sources/Parley", swiftSettings: strict),
     room("LocalAPI", ["Parley", "CMicroHTTPD"]),
     room(
@@ -76,12 +76,8 @@ let package = Package(
     tests("Store", ["ParleyStore", "ParleyVocabulary"]),
     tests("Sockets", ["ParleySockets", "ParleyTransport", "ParleyVocabulary"]),
     tests("Tidy", []),
-    tests("LocalAPI", ["ParleyLocalAPI", "Parley"]),
-    tests("App", ["ParleyApp", "ParleyLocalAPI", "Parley"]),
     tests("Wire", ["ParleyWire", "ParleyHashing", "ParleyVocabulary"]),
     tests("Machines", ["ParleyMachines", "ParleyWire", "ParleyHashing", "ParleyVocabulary"]),
     tests("Disk", ["ParleyDisk", "ParleyWire", "ParleyHashing", "ParleyVocabulary"]),
-    tests("Hashing", ["ParleyHashing", "ParleyVocabulary"]),
-    tests("Sealing", ["ParleySealing", "ParleyHashing", "ParleyVocabulary"]),
   ]
 )

@@ -58,8 +58,8 @@ package enum MediaMail: Sendable {
   case closed(LinkID)
   /// Opened payloads of one read.
   case payloads(LinkID, [[UInt8]])
-  /// What was queued for this link has gone out.
-  case writable(LinkID)
+  /// Of what was queued for this link, so much still waits.
+  case writable(LinkID, queuedByteCount: Int)
   case woke
 }
 
@@ -72,6 +72,8 @@ package enum Notice: Sendable, Equatable {
   case messaging(MessagingNotice)
   case interfaces([String])
   case holder(ChannelID, MediaID, PeerID)
+  /// A download is whole, in place, and served from there.
+  case landed(ChannelID, path: String, MediaID)
   /// Something went wrong that people should know; the node goes on.
   case trouble(String)
 }

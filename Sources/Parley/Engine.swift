@@ -14,9 +14,10 @@ final class Engine: Sendable {
   let membership: MembershipActor
   let messaging: MessagingActor
   let store: StoreActor
+  let media: MediaActor
   private let switchboard: Switchboard
   private let alarms: Alarms
-  private let storeThread: ThreadExecutor
+  private let threads: [ThreadExecutor]
   private let incarnation: UInt64
   private let introductions: [Address]
 
@@ -64,7 +65,12 @@ final class Engine: Sendable {
     self.switchboard = switchboard
     self.alarms = alarms
     self.store = store
-    self.storeThread = storeThread
+    let serveThread = ThreadExecutor()
+    let landThread = ThreadExecutor()
+    threads = [storeThread, serveThread, landThread]
+    media = MediaActor(
+      switchboard, serveDisk: DiskActor(executor: serveThread), landDisk: DiskActor(executor: landThread),
+      wake: { alarms.wake(2, at: $0) })
     self.incarnation = incarnation
     self.introductions = introductions
     links = LinksActor(
@@ -89,6 +95,7 @@ final class Engine: Sendable {
     group.addTask { await self.membership.run() }
     group.addTask { await self.messaging.run() }
     group.addTask { await self.store.run() }
+    group.addTask { await self.media.run() }
   }
 
   func logIn(_ displayName: DisplayName) async {
@@ -112,6 +119,6 @@ final class Engine: Sendable {
 
   func close() {
     alarms.stop()
-    storeThread.stop()
+    for thread in threads { thread.stop() }
   }
 }

@@ -26,6 +26,7 @@ final class Hub: Sendable {
     var state = ConnectionState.disconnected
     var interfaces: [String] = []
     var holders: [MediaID: Set<PeerID>] = [:]
+    var media: [ChannelID: AnnouncedMedia] = [:]
     /// Messages that were stored but are malformed: shown to nobody.
     var malformedCount = 0
   }
@@ -53,12 +54,16 @@ final class Hub: Sendable {
     case .state(let new): changed(to: new)
     case .opened(let name, let channel): opened(name, channel)
     case .closed(let name, let channel):
-      state.withLock { $0.channels[channel] = nil }
+      state.withLock {
+        $0.channels[channel] = nil
+        $0.media[channel] = nil
+      }
       emit(.left(name))
     case .member(let channel, let view): member(channel, view)
     case .messaging(let notice): messaging(notice)
     case .interfaces(let lines): state.withLock { $0.interfaces = lines }
     case .holder(_, let media, let peer): state.withLock { _ = $0.holders[media, default: []].insert(peer) }
+    case .landed: break
     case .trouble(let text): trouble(text)
     }
   }
@@ -129,7 +134,28 @@ final class Hub: Sendable {
       }
     }
     guard !entry.isHidden, let name = state.withLock({ $0.channels[channel]?.name }) else { return }
-    for message in messages(entry, channel: channel, name: name, cursor: cursor) { emit(.message(message)) }
+    for message in messages(entry, channel: channel, name: name, cursor: cursor) {
+      note(message, in: channel)
+      emit(.message(message))
+    }
+  }
+
+  /// Remembers what media a message announces.
+  func note(_ message: Message, in channel: ChannelID) {
+    guard let media = message.media else { return }
+    state.withLock { $0.media[channel, default: AnnouncedMedia()].note(media.id, message) }
+  }
+
+  /// The messages that announce media in a channel, oldest first, one a media ID.
+  func announcements(in channel: ChannelID) -> [Message] { state.withLock { $0.media[channel]?.messages ?? [] } }
+
+  func announcement(of media: MediaID) -> (Joined, Message)? {
+    state.withLock { state in
+      for (channel, announced) in state.media {
+        if let joined = state.channels[channel], let message = announced[media] { return (joined, message) }
+      }
+      return nil
+    }
   }
 
   /// The messages of an entry that are well-formed. Others are counted and shown to nobody.

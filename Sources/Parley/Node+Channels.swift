@@ -43,7 +43,20 @@ extension Node {
     if let deliveries = try? await engine.store.delivered(in: keys.id) {
       hub.restoreDeliveries(deliveries, in: keys.id)
     }
+    if let joined = hub.channel(named: keys.name) {
+      await restoreAnnouncements(engine, in: joined)
+      await restoreShares(engine, in: joined)
+    }
     engine.introduce()
+  }
+
+  private func restoreAnnouncements(_ engine: Engine, in joined: Hub.Joined) async {
+    guard let entries = try? await engine.store.history(of: joined.id, limit: AnnouncedMedia.countMax) else { return }
+    for (entry, cursor) in entries.reversed() {
+      for message in hub.messages(entry, channel: joined.id, name: joined.name, cursor: cursor) {
+        hub.note(message, in: joined.id)
+      }
+    }
   }
 
   /// Says goodbye and does not join again at the next start. History stays on disk.

@@ -50,7 +50,7 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
         .joined(separator: ", ")
     case .noSuchMedia(let id): "no message known here announces the media ID \(id.text)"
     case .noSource(let id):
-      "nobody present has \(id.text): what was received is kept; try again when somebody who has it is online"
+      "nobody present has \(id.text): nothing was written; try again when somebody who has it is online"
     case .alreadyExists(let path):
       "\(path.escapedLine) exists and was left as it is: choose another name, or replace it with --force"
     case .noSuchFile(let path): "there is no file \(path.escapedLine)"

@@ -11,7 +11,6 @@ enum StreamLimit {
   static let drainTimeMax = Span.seconds(10)
   /// How long a closing connection waits for the other side's end once everything has gone out.
   static let lingerTimeMax = Span.seconds(3)
-  static let highWaterByteCount = 1 << 20
   static let lowWaterByteCount = 256 << 10
   /// A silent link is known after 5 + 3 × 2 seconds.
   static let keepAliveIdleSeconds: CInt = 5
@@ -102,7 +101,7 @@ final class Connection: StreamHandle {
   private var reason = "closed"
   private var isReadingWanted = true
   private var hasEnded = false
-  private var wasAboveHighWater = false
+  private var wasQueued = false
   private var drainsOnceConnected = false
   /// When patience ends, in the phases that have a limit.
   private(set) var deadline: Instant?
@@ -277,7 +276,7 @@ final class Connection: StreamHandle {
       block.deallocate()
       return fail(String(cString: uv_strerror(result)))
     }
-    if queuedByteCount > StreamLimit.highWaterByteCount { wasAboveHighWater = true }
+    wasQueued = true
   }
 
   private func written(_ status: CInt) {
@@ -288,8 +287,8 @@ final class Connection: StreamHandle {
     if status < 0 { return fail(String(cString: uv_strerror(status))) }
     switch phase {
     case .open:
-      if wasAboveHighWater, queuedByteCount < StreamLimit.lowWaterByteCount {
-        wasAboveHighWater = false
+      if wasQueued, queuedByteCount < StreamLimit.lowWaterByteCount {
+        wasQueued = false
         transport.deliver(.writable(id))
       }
     case .draining: setDeadline(StreamLimit.drainTimeMax)

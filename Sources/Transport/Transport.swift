@@ -46,7 +46,7 @@ package enum TransportEvent: Sendable, Equatable {
   /// The connection ended, for whatever reason (a dial that failed included). Nothing follows for this ID. When the
   /// other side stops sending, the connection ends once what is queued has gone out; what is written later is lost.
   case closed(ConnectionID, reason: String)
-  /// What waits to be sent has fallen below the low-water mark after having been above it.
+  /// Of what could not be sent at once, less than the low-water mark (256 KiB) still waits.
   case writable(ConnectionID)
   /// After `start`, not by it.
   case interfacesChanged([InterfaceState])

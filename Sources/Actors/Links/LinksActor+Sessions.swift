@@ -195,7 +195,10 @@ extension LinksActor {
     do {
       for payload in payloads { try session.sender.seal(payload, appendingTo: &bytes) }
       transport.write(bytes, to: connection.id)
-      if transport.queuedByteCount(connection.id) == 0 { switchboard.media.post(.writable(link)) }
+      // Otherwise the transport says when enough has gone out.
+      if transport.queuedByteCount(connection.id) == 0 {
+        switchboard.media.post(.writable(link, queuedByteCount: 0))
+      }
     } catch {
       transport.close(connection.id, afterWrites: false)
     }
@@ -203,7 +206,7 @@ extension LinksActor {
 
   func writable(_ id: ConnectionID) {
     guard let connection = connections[id], connection.session?.purpose == .media else { return }
-    switchboard.media.post(.writable(connection.link))
+    switchboard.media.post(.writable(connection.link, queuedByteCount: transport.queuedByteCount(id)))
   }
 
   private func media(_ connection: Connection, _ payloads: [[UInt8]]) {

@@ -51,6 +51,8 @@ package actor DiskActor {
     landings[tag] = try Landing(target, byteCount: byteCount)
   }
 
+  package func accepts(_ check: PieceCheck, _ bytes: [UInt8]) -> Bool { check.accepts(bytes) }
+
   package func write(_ tag: UInt32, _ bytes: [UInt8], at offset: UInt64) throws(DiskError) {
     try landings[tag]?.write(bytes, at: offset)
   }

@@ -168,15 +168,9 @@ package actor StoreActor {
     try store.delivered(in: channel).map { LogDelivery(log: $0.0, peer: $0.1, number: $0.2) }
   }
 
-  package func members(of channel: ChannelID) throws(StoreError) -> [StoredMember] {
-    try store.members(in: channel)
-  }
-
-  package func shares() throws(StoreError) -> [StoredShare] { try store.shares() }
+  package func shares(in channel: ChannelID) throws(StoreError) -> [StoredShare] { try store.shares(in: channel) }
 
   package func apply(_ writes: [StoreWrite]) throws(StoreError) { _ = try store.apply(writes) }
-
-  package func downloads() throws(StoreError) -> [StoredDownload] { try store.downloads() }
 }
 
 package struct LogDelivery: Sendable, Equatable {
