@@ -49,8 +49,7 @@ final class PrivateDirectory: Sendable {
 
   func path(of name: String) -> String { path + "/" + name }
 
-  /// The file's bytes in guarded memory, nil when there is no such file or it is empty: an empty file is damaged to
-  /// those who expect something in it.
+  /// The file's bytes in guarded memory, nil when there is no such file. An empty one is damaged: none is written here.
   func read(_ name: String) throws(ProfileError) -> SecretBytes? {
     let path = path(of: name)
     let file = openat(descriptor, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)

@@ -54,9 +54,10 @@ import Testing
     #expect(MediaTree.root(pieceHashes: [], byteCount: 0).bytes == [UInt8](repeating: 0, count: 32))
   }
 
-  @Test(arguments: [
-    (0, 0), (1, 1), (1_048_576, 1), (1_048_577, 2), (UInt64.max, (1 << 44) as UInt64),
-  ] as [(UInt64, UInt64)])
+  @Test(
+    arguments: [
+      (0, 0), (1, 1), (1_048_576, 1), (1_048_577, 2), (UInt64.max, (1 << 44) as UInt64),
+    ] as [(UInt64, UInt64)])
   func piecesAreCountedWithoutOverflow(_ byteCount: UInt64, _ pieceCount: UInt64) {
     #expect(MediaTree.pieceCount(byteCount: byteCount) == pieceCount)
   }

@@ -24,7 +24,8 @@ import Testing
   func everyVectorIsReproduced(_ vector: NoiseVector) throws {
     #expect(vector.name.hasPrefix(vector.initiatorStatic == nil ? "Noise_NN_" : "Noise_XX_"))
     var (initiator, responder) = try Self.pair(vector)
-    var transport: (ini: (sender: NoiseCipher, receiver: NoiseCipher), res: (sender: NoiseCipher, receiver: NoiseCipher))?
+    var transport:
+      (ini: (sender: NoiseCipher, receiver: NoiseCipher), res: (sender: NoiseCipher, receiver: NoiseCipher))?
     for (index, message) in vector.messages.enumerated() {
       let payload = bytes(message.payload)
       let fromInitiator = index.isMultiple(of: 2)
