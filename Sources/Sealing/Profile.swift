@@ -4,7 +4,7 @@ import ParleyHashing
 import ParleyVocabulary
 import Synchronization
 
-/// A person's home: keys, channels, and what must outlive a run. One node at a time uses it. All calls wait for the disk.
+/// A person's home: keys, channels, and what must outlive a run. One node at a time uses it. Calls wait for the disk.
 ///
 /// | file | bytes |
 /// |---|---|
