@@ -143,9 +143,7 @@ extension Profile {
   /// One more than the greatest of what is stored and `reported` (what others say of this identity); on the disk before
   /// it returns.
   package func nextIncarnation(above reported: UInt64 = 0) throws(ProfileError) -> UInt64 {
-    do {
-      return try incarnation.withLock { _ in try increment(above: reported) }
-    } catch let error as ProfileError { throw error } catch { preconditionFailure("only profile errors are thrown") }
+    try incarnation.withLock { _ throws(ProfileError) in try increment(above: reported) }
   }
 
   private func increment(above reported: UInt64) throws(ProfileError) -> UInt64 {

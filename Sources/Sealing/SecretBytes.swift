@@ -66,8 +66,8 @@ struct SecretMemory: ~Copyable {
 /// A secret. It is written once, before `init` returns, and never changes again.
 ///
 /// Sendable without a lock, because the one stored property is a constant and the memory behind it is written only in
-/// `init` (nobody else has the reference yet) and in `deinit` (nobody has it any more); `withBytes` gives out no mutable
-/// pointer.
+/// `init` (nobody else has the reference yet) and in `deinit` (nobody has it any more); `withBytes` gives out no
+/// mutable pointer.
 package final class SecretBytes: @unchecked Sendable {
   private let memory: SecretMemory
 
