@@ -197,7 +197,7 @@ extension PrivateDirectory {
 }
 
 /// The right to use a home. `flock` belongs to this opening of the file, so a second one in the same process is refused
-/// too, and no helper inherits it.
+/// too, and no subprocess inherits it.
 final class ProfileLock: Sendable {
   private let descriptor: Int32
 

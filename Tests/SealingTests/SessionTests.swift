@@ -221,21 +221,47 @@ struct SessionPair {
       ([1] + [UInt8](repeating: 0, count: 33), "bytes behind the proofs"),
     ] as [([UInt8], String)])
   func malformedOffersAreRefused(_ offer: [UInt8], _ field: String) throws {
-    var (responder, sender) = try Self.responderAndSealer()
+    var (responder, sender, _) = try Self.strangerAtTheDoor()
     #expect(throws: HandshakeError.malformed(field: field)) { try responder.receive(try sender.seal(offer)) }
   }
 
-  @Test func tooManyRepeatedAndTooLongOffersAreRefused() throws {
-    var (first, firstSender) = try Self.responderAndSealer()
+  @Test func tooManyAndTooLongOffersAreRefused() throws {
+    var (first, firstSender, _) = try Self.strangerAtTheDoor()
     #expect(throws: HandshakeError.tooManyChannels(count: 65, countMax: 64)) {
       try first.receive(try firstSender.seal([65] + [UInt8](repeating: 0, count: 64 * 32)))
     }
-    var (second, _) = try Self.responderAndSealer()
+    var (second, _, _) = try Self.strangerAtTheDoor()
     #expect(throws: HandshakeError.frame(.tooLong(byteCount: 2_170, byteCountMax: 2_169))) {
       try second.receive([UInt8(2_170 >> 8), UInt8(2_170 & 0xFF)])
     }
-    var (third, _) = try Self.responderAndSealer()
+    var (third, _, _) = try Self.strangerAtTheDoor()
     #expect(throws: HandshakeError.frame(.tooShort(byteCount: 15, byteCountMin: 16))) { try third.receive([0, 15]) }
+  }
+
+  @Test func aRepeatedProofIsRefused() throws {
+    var (responder, sender, h) = try Self.strangerAtTheDoor()
+    let proof = SessionProof.make(SessionPair.kitchen, role: .initiator, h: h)
+    #expect(throws: HandshakeError.falseProof) { try responder.receive(try sender.seal([2] + proof + proof)) }
+  }
+
+  /// Statements for the other role, for another handshake, under another's name, and by the responder itself.
+  @Test(arguments: 0..<4) func falseIntroductionsAreRefused(_ lie: Int) throws {
+    var (responder, sender, h) = try Self.strangerAtTheDoor()
+    let proof = SessionProof.make(SessionPair.kitchen, role: .initiator, h: h)
+    let acceptance = try responder.receive(try sender.seal([1] + proof))
+    #expect(acceptance.established == nil && !acceptance.send.isEmpty)
+    let ana = SessionPair.ana
+    let introduction =
+      switch lie {
+      case 0: SessionIdentity.make(ana, instance: Instance(1), role: .responder, h: h)
+      case 1: SessionIdentity.make(ana, instance: Instance(1), role: .initiator, h: h.flipping(bit: 0))
+      case 2:
+        Identity.random().peerID.bytes + SessionIdentity.make(ana, instance: Instance(1), role: .initiator, h: h)[32...]
+      default: SessionIdentity.make(SessionPair.ben, instance: Instance(1), role: .initiator, h: h)
+      }
+    #expect(throws: lie < 3 ? HandshakeError.falseIdentity : .ourself) {
+      try responder.receive(try sender.seal(introduction))
+    }
   }
 
   @Test func sixtyFourChannelsFit() throws {
@@ -246,8 +272,8 @@ struct SessionPair {
     #expect(pair.responderSession?.channels == channels.map(\.id))
   }
 
-  /// A responder that has sent its answer to a stranger, who seals with the returned sealer.
-  private static func responderAndSealer() throws -> (SessionHandshake, FrameSealer) {
+  /// A responder that has sent its answer to a stranger, who seals with the returned sealer; and h.
+  private static func strangerAtTheDoor() throws -> (SessionHandshake, FrameSealer, h: [UInt8]) {
     var responder = SessionHandshake(
       responder: [SessionPair.kitchen], identity: SessionPair.ben, instance: Instance(22), suites: [.chaChaPoly])
     let ephemeral = SecretBytes(randomByteCount: 32)
@@ -257,6 +283,6 @@ struct SessionPair {
       .nn, suite: .chaChaPoly, isInitiator: true, prologue: preface + Array(answer[..<8]), ephemeralKey: ephemeral)
     _ = try noise.writeMessage([])
     _ = try noise.readMessage(Array(answer[8...]))
-    return (responder, FrameSealer(noise.split().sender))
+    return (responder, FrameSealer(noise.split().sender), noise.handshakeHash)
   }
 }
