@@ -126,8 +126,11 @@ final class PrivateDirectory: Sendable {
   /// Names in order, without those that start with a dot. Removes temporary files that a crash left.
   func names() throws(ProfileError) -> [String] {
     let copy = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard copy >= 0, let listing = fdopendir(copy) else {
-      throw .system(path: path, operation: "list", code: errno)
+    guard copy >= 0 else { throw .system(path: path, operation: "list", code: errno) }
+    guard let listing = fdopendir(copy) else {
+      let code = errno
+      close(copy)
+      throw .system(path: path, operation: "list", code: code)
     }
     defer { closedir(listing) }
     var names: [String] = []

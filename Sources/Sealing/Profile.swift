@@ -4,7 +4,7 @@ import ParleyHashing
 import ParleyVocabulary
 import Synchronization
 
-/// A person's home: keys, channels, and what must outlive a run. One node at a time uses it. All calls wait for the disk.
+/// A person's home: keys, channels, and what must outlive a run. One node at a time uses it. Calls wait for the disk.
 ///
 /// | file | bytes |
 /// |---|---|
@@ -143,9 +143,7 @@ extension Profile {
   /// One more than the greatest of what is stored and `reported` (what others say of this identity); on the disk before
   /// it returns.
   package func nextIncarnation(above reported: UInt64 = 0) throws(ProfileError) -> UInt64 {
-    do {
-      return try incarnation.withLock { _ in try increment(above: reported) }
-    } catch let error as ProfileError { throw error } catch { preconditionFailure("only profile errors are thrown") }
+    try incarnation.withLock { _ throws(ProfileError) in try increment(above: reported) }
   }
 
   private func increment(above reported: UInt64) throws(ProfileError) -> UInt64 {
@@ -199,7 +197,7 @@ extension PrivateDirectory {
 }
 
 /// The right to use a home. `flock` belongs to this opening of the file, so a second one in the same process is refused
-/// too, and no helper inherits it.
+/// too, and no subprocess inherits it.
 final class ProfileLock: Sendable {
   private let descriptor: Int32
 

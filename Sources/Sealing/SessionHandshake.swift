@@ -25,7 +25,7 @@ package struct EstablishedSession: Sendable {
 /// | hello | initiator | preface (8) ‖ first message of Noise_NN_25519 (32, no payload) |
 /// | answer | responder | preface (8) ‖ second message (48, no payload) |
 /// | offer | initiator | frame: count (1, 1 to 64) ‖ a proof (32) for each channel it offers |
-/// | acceptance | responder | frame: count (1) ‖ a proof (32) for each shared channel, in the offer's order ‖ identity (104) |
+/// | acceptance | responder | frame: count (1) ‖ a proof (32) for each shared channel, in that order ‖ identity (104) |
 /// | introduction | initiator | frame: identity (104) |
 ///
 /// See `SessionPreface`, `SessionProof`, `SessionIdentity` and `FrameSealer` for the parts. The first message of NN is
