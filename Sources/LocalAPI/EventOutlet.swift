@@ -110,7 +110,9 @@ final class EventOutlet: Sendable {
         return (0, nil)
       }
       let count = min(target.count, state.pendingCount)
-      state.buffer.withUnsafeBytes { target.copyMemory(from: .init(rebasing: $0[state.readCount..<state.readCount + count])) }
+      state.buffer.withUnsafeBytes {
+        target.copyMemory(from: .init(rebasing: $0[state.readCount..<state.readCount + count]))
+      }
       state.readCount += count
       if state.pendingCount == 0 {
         state.buffer.removeAll(keepingCapacity: true)

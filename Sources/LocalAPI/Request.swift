@@ -79,7 +79,8 @@ struct Fields {
     guard let members = value.members else { throw .badRequest("the body must be a JSON object") }
     for member in members where !known.contains(member.name) {
       throw .badRequest(
-        "the body's member \"\(member.name.escapedLine)\" is not known here; known are: \(known.joined(separator: ", "))")
+        "the body's member \"\(member.name.escapedLine)\" is not known here; known are: \(known.joined(separator: ", "))"
+      )
     }
     self.members = members
   }

@@ -73,21 +73,23 @@ final class NodeClient {
     }
   }
 
-  /// Hands over the events as they come, until `onEvent` returns false, the stream ends or SIGINT arrives.
+  /// Hands over the events as they come. Returns the one for which `onEvent` said that it is the last; nil when the
+  /// stream ended before.
   func stream(
     _ method: String, _ path: [String], query: [(String, String)] = [], body: JSON? = nil,
-    onEvent: (StreamEvent) throws(Failure) -> Bool
-  ) throws(Failure) {
+    onEvent: (StreamEvent) -> Bool
+  ) throws(Failure) -> StreamEvent? {
     let transfer = start(method, path, query: query, body: body)
     defer { end(transfer) }
     while true {
       advance()
-      for event in transfer.takeEvents() where try !onEvent(event) { return }
+      for event in transfer.takeEvents() where onEvent(event) { return event }
       if transfer.outcome != nil { break }
       if Interruption.count > 0 { throw .interrupted }
       _ = wait(for: [Interruption.descriptor])
     }
     try check(transfer)
+    return nil
   }
 
   /// Throws what went wrong with a transfer that ended.

@@ -55,7 +55,9 @@ final class Transfer {
 
   private lazy var contentType: String? = {
     var header: UnsafeMutablePointer<curl_header>?
-    guard curl_easy_header(handle, "Content-Type", 0, UInt32(CURLH_HEADER), -1, &header) == CURLHE_OK else { return nil }
+    guard curl_easy_header(handle, "Content-Type", 0, UInt32(CURLH_HEADER), -1, &header) == CURLHE_OK else {
+      return nil
+    }
     return header?.pointee.value.map { String(cString: $0) }
   }()
 

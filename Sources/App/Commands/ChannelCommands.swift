@@ -48,7 +48,8 @@ enum ChannelCommands {
       return [.init("passphrase", .string(try passphrase(from: path)))]
     }
     guard Terminal.isInputTerminal else {
-      throw .usage("say how to join \(name.escapedLine): --open, or --passphrase-file F (there is no terminal to ask at)")
+      throw .usage(
+        "say how to join \(name.escapedLine): --open, or --passphrase-file F (there is no terminal to ask at)")
     }
     guard let bytes = try Terminal.askSecret("Passphrase of \(name.escapedLine): ") else { throw .interrupted }
     return [.init("passphrase", .string(try checked(passphrase: bytes, what: "the passphrase")))]
@@ -56,11 +57,8 @@ enum ChannelCommands {
 
   private static func passphrase(from path: String) throws(Failure) -> String {
     let what = path == "-" ? "the passphrase on standard input" : path.escapedLine
-    var descriptor = STDIN_FILENO
-    if path != "-" {
-      descriptor = open(path, O_RDONLY | O_CLOEXEC)
-      guard descriptor >= 0 else { throw .system(.noInput, what) }
-    }
+    let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw .system(.noInput, what) }
     defer { if descriptor != STDIN_FILENO { close(descriptor) } }
     return try checked(passphrase: try Terminal.readAll(descriptor, byteCountMax: 1_026, what: what), what: what)
   }

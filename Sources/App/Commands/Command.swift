@@ -64,7 +64,8 @@ struct Invocation: Sendable {
   func number<Number: FixedWidthInteger>(_ option: String, in range: ClosedRange<Number>) throws(Failure) -> Number? {
     guard let text = value(option) else { return nil }
     guard let number = Number(text), range.contains(number) else {
-      throw .usage("\(option) must be a number from \(range.lowerBound) to \(range.upperBound), not \(text.escapedLine)")
+      throw .usage(
+        "\(option) must be a number from \(range.lowerBound) to \(range.upperBound), not \(text.escapedLine)")
     }
     return number
   }

@@ -17,7 +17,8 @@ enum CommandTable {
       .init(
         name: "--interface", value: "IF", isRepeatable: true, help: "a network interface to use; else all that fit"),
       .init(
-        name: "--peer", value: "HOST:PORT", isRepeatable: true, help: "a node to call that the network does not announce"
+        name: "--peer", value: "HOST:PORT", isRepeatable: true,
+        help: "a node to call that the network does not announce"
       ),
       .init(name: "--port", value: "N", help: "TCP port for other nodes; else one the system chooses"),
     ],
@@ -49,7 +50,9 @@ enum CommandTable {
     name: "join", arguments: [.init("CHANNEL")],
     options: [
       .init(name: "--open", help: "an open channel: anyone who guesses its name can read it"),
-      .init(name: "--passphrase-file", value: "F", help: "read the passphrase from the first line of F; - for standard input"),
+      .init(
+        name: "--passphrase-file", value: "F",
+        help: "read the passphrase from the first line of F; - for standard input"),
     ],
     summary: "join a channel",
     details: """
@@ -130,7 +133,7 @@ enum CommandTable {
     examples: [
       .init("parley chat team", "asks how to join, the first time"),
       .init("parley chat lobby --open", "an open channel"),
-    ], run: { try Chat.run($0) })
+    ], run: Chat.run)
 
   // MARK: Files
 

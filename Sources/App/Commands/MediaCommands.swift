@@ -75,25 +75,21 @@ enum MediaCommands {
   private static func download(
     _ id: String, to target: [JSON.Field], _ client: NodeClient, isJSON: Bool
   ) throws(Failure) -> String {
-    var bar = ProgressBar()
-    var path: String?
+    let bar = ProgressBar()
     defer { bar.clear() }
-    try client.stream("POST", ["downloads"], body: .object([.init("media_id", .string(id))] + target)) {
-      (event) throws(Failure) in
+    let last = try client.stream("POST", ["downloads"], body: .object([.init("media_id", .string(id))] + target)) {
+      event in
       if isJSON {
         Terminal.line(JSON.object([.init("event", .string(event.type))] + (event.data.members ?? [])).text)
+      } else if event.type == "progress" {
+        bar.show(event.data)
       }
-      switch event.type {
-      case "progress": if !isJSON { bar.show(event.data) }
-      case "finished": path = event.data["path"]?.string
-      case "failed": throw Failure(problem: event.data)
-      default: break
-      }
-      return true
+      return event.type == "finished" || event.type == "failed"
     }
-    guard let path else {
+    guard let last else {
       throw Failure(.unavailable, "the node ended during the download: what was received is kept; try again")
     }
+    guard last.type == "finished", let path = last.data["path"]?.string else { throw Failure(problem: last.data) }
     return path
   }
 

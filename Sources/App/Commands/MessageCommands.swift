@@ -70,20 +70,25 @@ enum MessageCommands {
     let isFiltered = invocation.arguments["CHANNEL"] != nil
     if isFiltered { query = [("channel", try ChannelCommands.channelName(invocation))] }
     let client = NodeClient(home: try Home.path(invocation))
-    do {
-      try client.stream("GET", ["events"], query: query) { event in
-        if invocation.isJSON {
-          let fields = [JSON.Field("event", .string(event.type))] + (event.data.members ?? [])
-          Terminal.line(JSON.object(fields).text)
-        } else if let line = Presenter.event(event, isChannelShown: !isFiltered) {
-          Terminal.line(line)
-        }
-        return true
+    let isJSON = invocation.isJSON
+    do throws(Failure) {
+      _ = try client.stream("GET", ["events"], query: query) { event in
+        show(event, isJSON: isJSON, isChannelShown: !isFiltered)
+        return false
       }
-    } catch Failure.interrupted {
-      // The proper end of a watch.
-      return
+    } catch {
+      // SIGINT is the proper end of a watch.
+      if error == .interrupted { return }
+      throw error
     }
     throw Failure(.unavailable, "the node has ended: start it again with parley up")
+  }
+
+  private static func show(_ event: StreamEvent, isJSON: Bool, isChannelShown: Bool) {
+    if isJSON {
+      Terminal.line(JSON.object([.init("event", .string(event.type))] + (event.data.members ?? [])).text)
+    } else if let line = Presenter.event(event, isChannelShown: isChannelShown) {
+      Terminal.line(line)
+    }
   }
 }

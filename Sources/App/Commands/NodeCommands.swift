@@ -24,16 +24,15 @@ enum NodeCommands {
         Terminal.line(
           (["event": "ready", "peer_id": .string(peer.text), "api": .string(server.socketPath)] as JSON).text)
       } else {
-        Terminal.line("Ready: \(name.escapedLine) \(peer.fingerprint). Talk with parley chat CHANNEL; Ctrl-C ends this.")
+        Terminal.line(
+          "Ready: \(name.escapedLine) \(peer.fingerprint). Talk with parley chat CHANNEL; Ctrl-C ends this.")
       }
       try await serve(made, server)
     } catch let error as ParleyError {
       throw Failure(error)
     } catch let error as LocalAPIError {
-      throw switch error {
-      case .inUse: Failure(.tryAgain, error.description)
-      case .cannotListen: Failure(.cannotCreate, error.description)
-      }
+      if case .inUse = error { throw Failure(.tryAgain, error.description) }
+      throw Failure(.cannotCreate, error.description)
     }
   }
 
@@ -41,23 +40,42 @@ enum NodeCommands {
   private static func serve(_ made: NodeFactory.Made, _ server: LocalServer) async throws {
     let (signals, signal) = AsyncStream<Void>.makeStream()
     let waiter = SignalWaiter { signal.yield() }
-    defer { waiter.end() }
-    try await withThrowingTaskGroup(of: Void.self) { group in
-      group.addTask { await server.run() }
-      group.addTask {
-        for await _ in signals {
-          await made.node.stop()
-          return
-        }
-      }
-      defer {
-        // The answer to `parley down` goes out here, and the tasks above end.
+    let outcome = await withTaskGroup(of: Result<Void, any Error>?.self) { group in
+      group.addTask { await Self.answer(server) }
+      group.addTask { await Self.stop(made.node, at: signals) }
+      group.addTask { await Self.run(made) }
+      var outcome = Result<Void, any Error>.success(())
+      while let ended = await group.next() {
+        guard let ended else { continue }
+        outcome = ended
+        // The answer to `parley down` goes out here, and the other two end.
         server.stop()
         signal.finish()
-        group.cancelAll()
       }
-      try await made.run()
+      return outcome
     }
+    waiter.end()
+    try outcome.get()
+  }
+
+  private static func answer(_ server: LocalServer) async -> Result<Void, any Error>? {
+    await server.run()
+    return nil
+  }
+
+  private static func stop(_ node: any NodeServing, at signals: AsyncStream<Void>) async -> Result<Void, any Error>? {
+    for await _ in signals {
+      await node.stop()
+      break
+    }
+    return nil
+  }
+
+  private static func run(_ made: NodeFactory.Made) async -> Result<Void, any Error>? {
+    do {
+      try await made.run()
+      return .success(())
+    } catch { return .failure(error) }
   }
 
   /// `HOST:PORT` or `[IPv6]:PORT`.
@@ -97,7 +115,9 @@ enum NodeCommands {
       "Network     port \(count("tcp_port")); \(Presenter.number(count("sessions"), "connection", "connections")); "
         + "\(Presenter.number(count("nodes_heard"), "node", "nodes")) heard in the last minute",
     ]
-    for interface in status["interfaces"]?.array ?? [] { lines.append("            \(interface.string?.escapedLine ?? "")") }
+    for interface in status["interfaces"]?.array ?? [] {
+      lines.append("            \(interface.string?.escapedLine ?? "")")
+    }
     lines.append("Home        \(home.escapedLine)")
     let channels = status["channels"]?.array ?? []
     if channels.isEmpty { lines.append("Channels    none yet: parley join CHANNEL") }

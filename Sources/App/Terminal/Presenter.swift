@@ -73,7 +73,8 @@ enum Presenter {
       return Terminal.dim("· \(peer) has your message \(data["message_id"]?.string?.escapedLine ?? "?")\(place)")
     case "dropped":
       return Terminal.dim(
-        "· \(data["count"]?.integer ?? 0) events are missing here: too slow to show them (parley history has the messages)")
+        "· \(data["count"]?.integer ?? 0) events are missing here: too slow to show them (parley history has the messages)"
+      )
     default: return nil
     }
   }
@@ -86,7 +87,9 @@ enum Presenter {
   /// A sender's RFC 3339 time in UTC, in this machine's zone: hours and minutes today, the date before.
   static func time(_ text: String?) -> String {
     guard let text, text.utf8.count >= 19 else { return "--:--" }
-    let parts = text.utf8.split { !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }.map { Int32(String($0)!) ?? 0 }
+    let parts = text.utf8.split { !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }.map {
+      Int32(String($0)!) ?? 0
+    }
     guard parts.count >= 6, (1_900...9_999).contains(parts[0]) else { return text.escapedLine }
     var moment = tm()
     (moment.tm_year, moment.tm_mon, moment.tm_mday) = (parts[0] - 1_900, parts[1] - 1, parts[2])

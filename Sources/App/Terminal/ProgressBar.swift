@@ -2,12 +2,12 @@ import Parley
 import ParleyLocalAPI
 
 /// One line at the bottom of a terminal that says how far a download is.
-struct ProgressBar {
+final class ProgressBar {
   private let start = ContinuousClock.now
   private var firstReceived: Double?
   private var isShown = false
 
-  mutating func show(_ progress: JSON) {
+  func show(_ progress: JSON) {
     guard Terminal.isErrorTerminal else { return }
     let received = progress["received"]?.number ?? 0
     // What an earlier try left is not this one's speed.
@@ -22,7 +22,7 @@ struct ProgressBar {
   }
 
   /// Takes the line away.
-  mutating func clear() {
+  func clear() {
     if isShown { Terminal.rawError("\r\u{1B}[K") }
     isShown = false
   }

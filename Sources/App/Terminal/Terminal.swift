@@ -66,14 +66,8 @@ enum Terminal {
   }
 
   private static func readLine(isEchoed: Bool) throws(Failure) -> [UInt8]? {
-    var before = termios()
-    let isTerminal = tcgetattr(STDIN_FILENO, &before) == 0
-    if isTerminal, !isEchoed {
-      var silent = before
-      silent.c_lflag &= ~tcflag_t(ECHO)
-      tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent)
-    }
-    defer { if isTerminal, !isEchoed { tcsetattr(STDIN_FILENO, TCSAFLUSH, &before) } }
+    let before = isEchoed ? nil : silenced()
+    defer { if var before { tcsetattr(STDIN_FILENO, TCSAFLUSH, &before) } }
     var line: [UInt8] = []
     while true {
       var byte: UInt8 = 0
@@ -85,6 +79,16 @@ enum Terminal {
       guard line.count < 4_096 else { throw Failure(.badData, "the line is longer than 4096 bytes") }
       line.append(byte)
     }
+  }
+
+  /// Turns the echo off; returns how it was. Nil when there is no terminal.
+  private static func silenced() -> termios? {
+    var settings = termios()
+    guard tcgetattr(STDIN_FILENO, &settings) == 0 else { return nil }
+    let before = settings
+    settings.c_lflag &= ~tcflag_t(ECHO)
+    tcsetattr(STDIN_FILENO, TCSAFLUSH, &settings)
+    return before
   }
 
   /// All of a descriptor, refused beyond `byteCountMax`.
