@@ -1,8 +1,5 @@
 #ifndef PARLEY_CMICROHTTPD_H
 #define PARLEY_CMICROHTTPD_H
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include <microhttpd.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -42,7 +39,9 @@ static inline void parley_mhd_never_times_out(struct MHD_Connection *connection)
 
 /* The user on the other side of a Unix socket (SO_PEERCRED, unix(7)); -1 when unknown. */
 static inline long parley_peer_user(int socket) {
-  struct ucred credentials;
+  /* struct ucred, which glibc hides behind _GNU_SOURCE; defining that here would give fd_set another shape than the
+     one Swift's own module of the C library has. */
+  struct { pid_t pid; uid_t uid; gid_t gid; } credentials;
   socklen_t length = sizeof credentials;
   if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) return -1;
   return (long)credentials.uid;
@@ -55,7 +54,7 @@ static inline uint64_t parley_mhd_size_unknown(void) { return MHD_SIZE_UNKNOWN; 
 
 /* Of Linux alone, which Swift's own module of the C library leaves out. */
 static inline int parley_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
-static inline int parley_open_folder(const char *path) { return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC); }
+static inline int parley_open_folder(const char *path) { return open(path, 010000000 /* O_PATH */ | O_DIRECTORY | O_CLOEXEC); }
 /* POLLRDHUP of poll(2). */
 #define PARLEY_POLL_HANGUP 0x2000
 

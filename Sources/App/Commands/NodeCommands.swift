@@ -15,19 +15,12 @@ enum NodeCommands {
     // A reader of standard output that goes away must not end the node.
     signal(SIGPIPE, SIG_IGN)
     do {
-      let made = try await NodeFactory.make(settings)
+      let made = try NodeFactory.make(settings) { trouble in
+        Terminal.note("parley: \(trouble)")
+      }
       let server = try LocalServer(node: made.node, home: home)
       defer { server.stop() }
-      let peer = await made.node.peerID
-      let name = await made.node.status().displayName
-      if invocation.isJSON {
-        Terminal.line(
-          (["event": "ready", "peer_id": .string(peer.text), "api": .string(server.socketPath)] as JSON).text)
-      } else {
-        Terminal.line(
-          "Ready: \(name.escapedLine) \(peer.fingerprint). Talk with parley chat CHANNEL; Ctrl-C ends this.")
-      }
-      try await serve(made, server)
+      try await serve(made, server, isJSON: invocation.isJSON)
     } catch let error as ParleyError {
       throw Failure(error)
     } catch let error as LocalAPIError {
@@ -37,13 +30,14 @@ enum NodeCommands {
   }
 
   /// Until the node ends by itself, by `parley down` or by a signal.
-  private static func serve(_ made: NodeFactory.Made, _ server: LocalServer) async throws {
+  private static func serve(_ made: NodeFactory.Made, _ server: LocalServer, isJSON: Bool) async throws {
     let (signals, signal) = AsyncStream<Void>.makeStream()
     let waiter = SignalWaiter { signal.yield() }
     let outcome = await withTaskGroup(of: Result<Void, any Error>?.self) { group in
       group.addTask { await Self.answer(server) }
       group.addTask { await Self.stop(made.node, at: signals) }
       group.addTask { await Self.run(made) }
+      group.addTask { await Self.announceReady(made, server, isJSON: isJSON) }
       var outcome = Result<Void, any Error>.success(())
       while let ended = await group.next() {
         guard let ended else { continue }
@@ -56,6 +50,23 @@ enum NodeCommands {
     }
     waiter.end()
     try outcome.get()
+  }
+
+  /// Once the node has logged in and is in the channels of last time. A node that cannot start says why elsewhere.
+  private static func announceReady(
+    _ made: NodeFactory.Made, _ server: LocalServer, isJSON: Bool
+  ) async -> Result<Void, any Error>? {
+    guard (try? await made.ready()) != nil else { return nil }
+    let peer = await made.node.peerID
+    if isJSON {
+      Terminal.line(
+        (["event": "ready", "peer_id": .string(peer.text), "api": .string(server.socketPath)] as JSON).text)
+    } else {
+      let name = await made.node.status().displayName
+      Terminal.line(
+        "Ready: \(name.escapedLine) \(peer.fingerprint). Talk with parley chat CHANNEL; Ctrl-C ends this.")
+    }
+    return nil
   }
 
   private static func answer(_ server: LocalServer) async -> Result<Void, any Error>? {
