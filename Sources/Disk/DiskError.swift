@@ -64,6 +64,14 @@ package struct FileFacts: Hashable, Sendable {
     self.device = device
   }
 
+  /// Of the file at `path` as it is now.
+  package init(path: String) throws(DiskError) {
+    var status = stat()
+    guard stat(path, &status) == 0 else { throw .system(path, "looking for it") }
+    guard status.isRegularFile else { throw .notARegularFile(path: path, kind: status.kind) }
+    self.init(status)
+  }
+
   init(_ status: stat) {
     byteCount = UInt64(clamping: status.st_size)
     modifiedNanoseconds = Int64(status.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_mtim.tv_nsec)

@@ -1,6 +1,8 @@
-/// Everything that a call of this package can fail with. `description` says what happened, what was kept and what to do.
+/// Everything that a call of this package can fail with. `description` says what happened, what was kept and what to
+/// do.
 public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
   case badName(NameError)
+  case badPassphrase(String)
   case notInChannel(ChannelName)
   /// The channel is joined already under another secret.
   case otherSecret(ChannelName)
@@ -30,13 +32,15 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
   public var description: String {
     switch self {
     case .badName(let error): error.description
+    case .badPassphrase(let reason): reason
     case .notInChannel(let name):
       "this node is not in the channel \(name.text.escapedLine): join it first (parley join CHANNEL)"
     case .otherSecret(let name):
       "this node is in \(name.text.escapedLine) already, under another secret: leave it first (parley leave CHANNEL)"
     case .tooManyChannels(let countMax): "a node can be in \(countMax) channels: leave one first"
     case .messageTooLong(let byteCount, let byteCountMax):
-      "the message is \(byteCount) bytes as JSON; at most \(byteCountMax) fit: share it as a file (parley share CHANNEL FILE)"
+      "the message is \(byteCount) bytes as JSON; at most \(byteCountMax) fit: "
+        + "share it as a file (parley share CHANNEL FILE)"
     case .emptyMessage: "the message is empty: nothing was sent"
     case .noSuchPeer(let text):
       "nobody met so far matches \(text.escapedLine): see parley members CHANNEL for names and IDs"
@@ -46,7 +50,7 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
         .joined(separator: ", ")
     case .noSuchMedia(let id): "no message known here announces the media ID \(id.text)"
     case .noSource(let id):
-      "nobody present has \(id.text): what was received is kept; try again when somebody who has it is online"
+      "nobody present has \(id.text): nothing was written; try again when somebody who has it is online"
     case .alreadyExists(let path):
       "\(path.escapedLine) exists and was left as it is: choose another name, or replace it with --force"
     case .noSuchFile(let path): "there is no file \(path.escapedLine)"

@@ -30,8 +30,9 @@ package enum FrameError: Error, Equatable, Sendable, CustomStringConvertible {
   }
 }
 
-/// Seals what goes out on a session. A frame is the length of the sealed payload in 2 bytes, big-endian, then the sealed
-/// payload: 16 to 32,000 bytes, its tag of 16 included. Frames must leave in the order in which they were sealed.
+/// Seals what goes out on a session. A frame is the length of the sealed payload in 2 bytes, big-endian, then the
+/// sealed payload: 16 to 32,000 bytes, its tag of 16 included. Frames must leave in the order in which they were
+/// sealed.
 package struct FrameSealer: Sendable {
   package static let lengthByteCount = 2
   package static let payloadByteCountMax = Limit.sealedPayloadByteCountMax - NoiseCipher.tagByteCount

@@ -43,6 +43,9 @@ package final class Identity: Sendable {
     }
   }
 
+  /// How many peers' keys are remembered, over all channels.
+  var pairwiseKeyCount: Int { pairwiseKeys.pairCount }
+
   /// The seed, for the profile's file alone.
   func withSeed<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
     secrets.withBytes(0..<Self.seedByteCount, body)

@@ -57,7 +57,9 @@ struct NoiseSymmetricState: Sendable {
   /// HKDF with two outputs (Noise section 4.3), one after the other.
   private func expand(_ material: UnsafeRawBufferPointer) -> SecretBytes {
     let temporary = SecretMemory(byteCount: 32)
-    chainingKey.withBytes { Self.hmac(key: $0, material, UnsafeRawBufferPointer(start: nil, count: 0), temporary.bytes) }
+    chainingKey.withBytes {
+      Self.hmac(key: $0, material, UnsafeRawBufferPointer(start: nil, count: 0), temporary.bytes)
+    }
     let temporaryKey = UnsafeRawBufferPointer(temporary.bytes)
     return SecretBytes(byteCount: 64) { place in
       let first = UnsafeMutableRawBufferPointer(rebasing: place[0..<32])

@@ -15,7 +15,7 @@ final class PairwiseKeys: Sendable {
     let channel: ChannelID
   }
 
-  /// Each pair's keys take four pages of memory, one of them locked.
+  /// 128 bytes of locked memory each.
   static let pairCountMax = 512
 
   private struct Known {

@@ -26,7 +26,7 @@ package struct InterfaceState: Sendable, Equatable {
   package let name: String
   /// Our unicast addresses there, each with the port of its datagram socket.
   package let addresses: [Address]
-  /// Nil when it works; else a sentence for people.
+  /// Nil when all of it works; else a sentence for people. `addresses` tells what works nevertheless.
   package let trouble: String?
   package init(name: String, addresses: [Address], trouble: String?) {
     self.name = name
@@ -43,10 +43,12 @@ package enum TransportEvent: Sendable, Equatable {
   /// A dial of ours succeeded.
   case connected(ConnectionID)
   case received(ConnectionID, [UInt8])
-  /// The connection ended, for whatever reason (a dial that failed included). Nothing follows for this ID.
+  /// The connection ended, for whatever reason (a dial that failed included). Nothing follows for this ID. When the
+  /// other side stops sending, the connection ends once what is queued has gone out; what is written later is lost.
   case closed(ConnectionID, reason: String)
-  /// What waits to be sent has fallen below the low-water mark after having been above it.
+  /// Of what could not be sent at once, less than the low-water mark (256 KiB) still waits.
   case writable(ConnectionID)
+  /// After `start`, not by it.
   case interfacesChanged([InterfaceState])
   /// The moment given to `wake(at:)` has come.
   case woke
@@ -72,8 +74,10 @@ package enum TransportError: Error, Sendable, Equatable, CustomStringConvertible
   }
 }
 
-/// Multicast and unicast datagrams, TCP and one timer. All calls are made on `executor`; none blocks. Sockets gives the
-/// real one (libuv), Simulation another.
+/// Multicast and unicast datagrams, TCP and one timer. All calls are made on `executor`; none blocks, and none calls
+/// the handler before it returns: events come from the executor's own loop, so that who is called is never entered
+/// twice. Calls for a connection that has ended are without effect, since its `.closed` may be on its way. Sockets gives
+/// the real one (libuv), Simulation another.
 package protocol Transport: AnyObject, Sendable {
   /// Where events arrive and calls must be made. An actor that returns this as its executor is entered without a hop.
   var executor: any SerialExecutor { get }
@@ -84,11 +88,12 @@ package protocol Transport: AnyObject, Sendable {
   /// Opens the sockets. Events go to `handler` until `stop()`.
   func start(_ settings: TransportSettings, handler: @escaping @Sendable (TransportEvent) -> Void)
     throws(TransportError)
-  /// The TCP port in use; valid after `start`.
+  /// The TCP port in use; valid after `start`. 0 while there is no interface to listen on and no port was asked for:
+  /// read it again at `.interfacesChanged`.
   var tcpPort: UInt16 { get }
   var interfaces: [InterfaceState] { get }
 
-  /// Sends one datagram on every interface in use. Best effort.
+  /// Sends one datagram on every interface in use. Best effort. It comes back to us too, from each.
   func multicast(_ datagram: [UInt8])
   func send(_ datagram: [UInt8], to address: Address)
 
@@ -96,7 +101,7 @@ package protocol Transport: AnyObject, Sendable {
   func connect(_ connection: ConnectionID, to address: Address)
   /// Draws the ID for a dial.
   func nextConnectionID() -> ConnectionID
-  /// Queues bytes. The caller watches `queuedByteCount` and waits for `.writable`.
+  /// Queues bytes, also before `.connected`. The caller watches `queuedByteCount` and waits for `.writable`.
   func write(_ bytes: [UInt8], to connection: ConnectionID)
   func queuedByteCount(_ connection: ConnectionID) -> Int
   /// Stops or goes on reading, for back-pressure.
@@ -106,6 +111,7 @@ package protocol Transport: AnyObject, Sendable {
 
   /// One timer: a later call replaces the earlier moment; nil cancels.
   func wake(at instant: Instant?)
-  /// Closes everything; the handler is not called again once this returns.
+  /// Closes everything; the handler is not called again once this returns. Jobs on `executor` still run. May be called
+  /// twice; a transport is not started again.
   func stop()
 }

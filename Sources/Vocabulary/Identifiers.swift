@@ -38,7 +38,8 @@ public struct ChannelID: Hashable, Comparable, Sendable, CustomStringConvertible
   public static func < (a: Self, b: Self) -> Bool { a.value < b.value }
 }
 
-/// What a shared file or folder is called everywhere: the SHA-256 hash of its manifest. As text, 52 characters of base32.
+/// What a shared file or folder is called everywhere: the SHA-256 hash of its manifest. As text, 52 characters of
+/// base32.
 public struct MediaID: Hashable, Comparable, Sendable, CustomStringConvertible {
   public let value: Bytes32
   public init(_ value: Bytes32) { self.value = value }

@@ -6,9 +6,10 @@ public struct SafeFileName: Hashable, Sendable, CustomStringConvertible {
   public var description: String { text }
 
   public init(received: String) {
-    let lastComponents = received.split(whereSeparator: { $0 == "/" || $0 == "\\" })
+    // By scalars: a slash that carries a combining mark is another Character, but still a slash to the system.
+    let components = received.unicodeScalars.split(whereSeparator: { $0 == "/" || $0 == "\\" })
     var scalars = String.UnicodeScalarView()
-    for scalar in (lastComponents.last.map(String.init) ?? "").nfc.unicodeScalars {
+    for scalar in (components.last.map(String.init) ?? "").nfc.unicodeScalars {
       if scalar.isControl || scalar.isTreacherous && scalar.value != 0x200D && scalar.value != 0x200C {
         scalars.append("_")
       } else if ["<", ">", ":", "\"", "|", "?", "*"].contains(scalar) {

@@ -1,7 +1,7 @@
 extension String {
-  /// For people's eyes on one line: control characters, separators and characters that hide or reorder text are shown as
-  /// `\u{…}`, so no text from the network can move a cursor, ring, forge a line or turn its neighbours around. Zero-width
-  /// joiners stay inside emoji and scripts that need them.
+  /// For people's eyes on one line: control characters, separators and characters that hide or reorder text are shown
+  /// as `\u{…}`, so no text from the network can move a cursor, ring, forge a line or turn its neighbours around.
+  /// Zero-width joiners stay inside emoji and scripts that need them.
   public var escapedLine: String { escaped(keepingLineBreaks: false) }
 
   /// Like `escapedLine`, but line feeds stay.

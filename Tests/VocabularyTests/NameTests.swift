@@ -26,6 +26,7 @@ import ParleyVocabulary
     ("a\nb", "a_b"), ("\u{1B}[2J", "_[2J"), ("x\u{202E}gpj.exe", "x_gpj.exe"), ("CON", "_CON"), ("con.txt", "_con.txt"),
     ("COM1", "_COM1"), ("COMB", "COMB"), ("x.", "x"), ("x. .", "x"), (".bashrc", "_bashrc"), ("🎉.png", "🎉.png"),
     ("e\u{301}", "\u{e9}"), ("\u{e9}", "\u{e9}"), ("a:b", "a_b"), ("x/", "x"),
+    ("../\u{301}x", "\u{301}x"), ("a\\\u{200D}b", "\u{200D}b"),
   ])
   func receivedFileNamesAreSafeAndRecognisable(_ raw: String, _ safe: String) {
     #expect(SafeFileName(received: raw).text.unicodeScalars.elementsEqual(safe.unicodeScalars))

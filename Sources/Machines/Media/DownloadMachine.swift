@@ -83,6 +83,12 @@ package struct DownloadMachine: Sendable {
   /// What may be remembered for resuming, once the disk has synchronized.
   package var holding: PieceSet { done }
 
+  /// What can be served once the download is finished.
+  package var served: ServedMedia? {
+    guard let manifest, let pieceHashes else { return nil }
+    return ServedMedia(manifest: manifest, pieceHashes: [pieceHashes])
+  }
+
   private var file: MediaManifest.File? { manifest?.files.first }
 
   private mutating func keepWaking() {

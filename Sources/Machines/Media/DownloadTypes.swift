@@ -46,6 +46,12 @@ package struct PieceCheck: Equatable, Sendable {
   package let expected: Hash32
   package let isOnlyPiece: Bool
 
+  package init(piece: Int, expected: Hash32, isOnlyPiece: Bool) {
+    self.piece = piece
+    self.expected = expected
+    self.isOnlyPiece = isOnlyPiece
+  }
+
   /// Takes about 0.7 ms for a whole piece.
   package func accepts(_ bytes: [UInt8]) -> Bool {
     bytes.withUnsafeBytes { MediaTree.pieceHash(of: $0, isOnlyPiece: isOnlyPiece) } == expected

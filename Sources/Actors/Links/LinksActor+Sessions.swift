@@ -1,0 +1,235 @@
+import ParleyMachines
+import ParleySealing
+import ParleyTransport
+import ParleyVocabulary
+import ParleyWire
+
+/// Connections: dialled, accepted, shaken hands on, read and written.
+extension LinksActor {
+  func dial(
+    _ link: LinkID, _ address: Address, _ peer: PeerID?, _ channels: [ChannelID], _ purpose: SessionPurpose
+  ) {
+    let offered = channels.compactMap { keys[$0] }
+    guard !offered.isEmpty else { return linkClosed(link, purpose, "no channel to offer") }
+    let handshake = SessionHandshake(
+      initiator: purpose, channels: offered, identity: identity, instance: instance, expecting: peer)
+    let connection = Connection(
+      id: transport.nextConnectionID(), link: link, remote: address, purpose: purpose, stage: .dialling(handshake),
+      handshakeEnd: transport.now() + ConnectionRule.handshakeTime)
+    connections[connection.id] = connection
+    byLink[link] = connection
+    transport.connect(connection.id, to: address)
+    schedule()
+  }
+
+  func accepted(_ id: ConnectionID, _ remote: Address) {
+    guard !keys.isEmpty else { return transport.close(id, afterWrites: false) }
+    if halfOpen.count >= ConnectionRule.handshakesMax {
+      transport.close(halfOpen.removeFirst(), afterWrites: false)
+    }
+    let link = LinkID(nextAccepted)
+    nextAccepted += 2
+    let handshake = SessionHandshake(
+      responder: keys.values.sorted { $0.id < $1.id }, identity: identity, instance: instance)
+    connections[id] = Connection(
+      id: id, link: link, remote: remote, purpose: nil, stage: .handshaking(handshake),
+      handshakeEnd: transport.now() + ConnectionRule.handshakeTime)
+    halfOpen.append(id)
+    schedule()
+  }
+
+  func connected(_ id: ConnectionID) {
+    guard let connection = connections[id], case .dialling(var handshake) = connection.stage else { return }
+    let hello = handshake.start()
+    connection.stage = .handshaking(handshake)
+    transport.write(hello, to: id)
+  }
+
+  func received(_ id: ConnectionID, _ bytes: [UInt8]) {
+    guard let connection = connections[id] else { return }
+    switch connection.stage {
+    case .dialling: break
+    case .handshaking(var handshake):
+      do {
+        let (send, established) = try handshake.receive(bytes)
+        if !send.isEmpty { transport.write(send, to: id) }
+        if let established {
+          opened(connection, established)
+        } else {
+          connection.stage = .handshaking(handshake)
+        }
+      } catch {
+        transport.close(id, afterWrites: false)
+      }
+    case .open(var session):
+      // Taken out while it changes: a second reference would copy the buffer.
+      connection.stage = .dialling(Self.placeholder)
+      session.receiver.append(bytes)
+      connection.stage = .open(session)
+      read(connection)
+    }
+  }
+
+  private func opened(_ connection: Connection, _ session: EstablishedSession) {
+    halfOpen.removeAll { $0 == connection.id }
+    connection.stage = .open(session)
+    byLink[connection.link] = connection
+    let purpose = session.purpose
+    let facts = SessionFacts(
+      peer: session.peer, instance: session.instance, channels: session.channels, isInitiator: session.isInitiator,
+      remote: connection.remote)
+    switch purpose {
+    case .chat: step(.sessionOpened(connection.link, facts))
+    case .media:
+      switchboard.media.post(
+        .opened(
+          connection.link, session.peer, channels: session.channels, isInitiator: session.isInitiator))
+    }
+    read(connection)
+  }
+
+  /// Hands on every whole frame that is there.
+  private func read(_ connection: Connection) {
+    var payloads: [[UInt8]] = []
+    guard case .open(var session) = connection.stage else { return }
+    connection.stage = .dialling(Self.placeholder)
+    var isSound = true
+    do {
+      while let payload = try session.receiver.next() { payloads.append(payload) }
+    } catch {
+      isSound = false
+    }
+    connection.stage = .open(session)
+    switch session.purpose {
+    case .chat: for payload in payloads { chat(connection, payload) }
+    case .media: media(connection, payloads)
+    }
+    if !isSound { transport.close(connection.id, afterWrites: false) }
+  }
+
+  private func chat(_ connection: Connection, _ payload: [UInt8]) {
+    guard let message = try? SessionMessage.decode(payload) else {
+      // Unknown types are skipped; what is malformed ends the session.
+      if (try? SessionMessage.decode(payload)) == nil, !Self.isUnknown(payload) {
+        transport.close(connection.id, afterWrites: false)
+      }
+      return
+    }
+    if case .prove(let proofs) = message { check(proofs, connection) }
+    step(.sessionMessage(connection.link, message))
+    if !isHeldBack, switchboard.messaging.count > 2_048 {
+      isHeldBack = true
+      for connection in connections.values where connection.purpose == .chat {
+        transport.setReading(false, connection.id)
+      }
+      schedule()
+    }
+  }
+
+  private static func isUnknown(_ payload: [UInt8]) -> Bool {
+    do { return try SessionMessage.decode(payload) == nil } catch { return false }
+  }
+
+  /// Proofs for channels joined since the handshake, in the other side's role.
+  private func check(_ proofs: [Bytes32], _ connection: Connection) {
+    guard let session = connection.session else { return }
+    let claimed = Set(proofs)
+    let proven = keys.values.filter { channelKeys in
+      let expected = SessionProof.make(channelKeys, role: session.role.other, h: session.handshakeHash)
+      return claimed.contains(Bytes32(expected)!)
+    }
+    guard !proven.isEmpty else { return }
+    step(.channelsProven(connection.link, proven.map(\.id).sorted()))
+  }
+
+  func prove(_ link: LinkID, _ channels: [ChannelID]) {
+    guard let session = byLink[link]?.session else { return }
+    let proofs = channels.compactMap { keys[$0] }.map {
+      Bytes32(SessionProof.make($0, role: session.role, h: session.handshakeHash))!
+    }
+    if !proofs.isEmpty { sendFrame(link, .prove(proofs)) }
+  }
+
+  func sendFrame(_ link: LinkID, _ message: SessionMessage) {
+    guard let connection = byLink[link], let session = connection.session else { return }
+    // Whoever does not read is cut off before it costs more; what it misses it asks for when it is back.
+    guard transport.queuedByteCount(connection.id) < ConnectionRule.queuedByteCountMax else {
+      return transport.close(connection.id, afterWrites: false)
+    }
+    do {
+      transport.write(try session.sender.seal(message.encoded), to: connection.id)
+    } catch {
+      switchboard.notices(.trouble("a session was closed: \(error)"))
+      transport.close(connection.id, afterWrites: false)
+    }
+  }
+
+  func closed(_ id: ConnectionID, _ reason: String) {
+    guard let connection = connections.removeValue(forKey: id) else { return }
+    halfOpen.removeAll { $0 == id }
+    guard byLink[connection.link] === connection else { return }
+    byLink[connection.link] = nil
+    linkClosed(connection.link, connection.session?.purpose ?? connection.purpose ?? .chat, reason)
+  }
+
+  private func linkClosed(_ link: LinkID, _ purpose: SessionPurpose, _ reason: String) {
+    switch purpose {
+    case .chat: step(.sessionClosed(link, reason: reason))
+    case .media: switchboard.media.post(.closed(link))
+    }
+  }
+
+  // MARK: Media
+
+  func openMedia(_ link: LinkID, _ peer: PeerID) {
+    guard let address = machine.address(of: peer), address.port != 0 else {
+      return switchboard.media.post(.closed(link))
+    }
+    dial(link, address, peer, machine.sharedChannels(with: peer), .media)
+  }
+
+  func sendMedia(_ link: LinkID, _ payloads: [[UInt8]]) {
+    guard let connection = byLink[link], let session = connection.session else { return }
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(payloads.reduce(0) { $0 + $1.count + FrameSealer.overheadByteCount })
+    do {
+      for payload in payloads { try session.sender.seal(payload, appendingTo: &bytes) }
+      transport.write(bytes, to: connection.id)
+      // Otherwise the transport says when enough has gone out.
+      if transport.queuedByteCount(connection.id) == 0 {
+        switchboard.media.post(.writable(link, queuedByteCount: 0))
+      }
+    } catch {
+      transport.close(connection.id, afterWrites: false)
+    }
+  }
+
+  func writable(_ id: ConnectionID) {
+    guard let connection = connections[id], connection.session?.purpose == .media else { return }
+    switchboard.media.post(.writable(connection.link, queuedByteCount: transport.queuedByteCount(id)))
+  }
+
+  private func media(_ connection: Connection, _ payloads: [[UInt8]]) {
+    guard !payloads.isEmpty else { return }
+    mediaBacklog += payloads.reduce(0) { $0 + $1.count }
+    switchboard.media.post(.payloads(connection.link, payloads))
+    guard mediaBacklog > 8 << 20, !isMediaHeldBack else { return }
+    isMediaHeldBack = true
+    for connection in connections.values where connection.session?.purpose == .media {
+      transport.setReading(false, connection.id)
+    }
+  }
+
+  func relieveMedia() {
+    mediaBacklog = 0
+    guard isMediaHeldBack else { return }
+    isMediaHeldBack = false
+    for connection in connections.values where connection.session?.purpose == .media {
+      transport.setReading(true, connection.id)
+    }
+  }
+
+  /// Stands in a connection's stage for the moment in which its session is changed in place.
+  private static let placeholder = SessionHandshake(
+    responder: [], identity: Identity.random(), instance: Sealing.randomInstance())
+}

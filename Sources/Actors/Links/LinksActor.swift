@@ -1,0 +1,240 @@
+import ParleyMachines
+import ParleySealing
+import ParleyTransport
+import ParleyVocabulary
+import ParleyWire
+
+/// Carries bytes: opens and seals datagrams and sessions, and runs the links machine. Its executor is the transport's
+/// thread, so what the network does enters it without a hop.
+package actor LinksActor {
+  let transport: any Transport
+  let identity: Identity
+  let instance: Instance
+  let switchboard: Switchboard
+  var machine: LinksMachine
+  var keys: [ChannelID: ChannelKeys] = [:]
+  var tags = TagTable()
+  var connections: [ConnectionID: Connection] = [:]
+  var byLink: [LinkID: Connection] = [:]
+  /// Half-open ones that others dialled, oldest first.
+  var halfOpen: [ConnectionID] = []
+  var nextAccepted: UInt64 = 1
+  /// The header of the datagram whose frames are being handled: what is sealed for us inside was sealed with it.
+  var currentHeader: ArraySlice<UInt8> = []
+  var machineWake: Instant?
+  /// Messaging has more waiting than it should: sessions are not read until it has caught up.
+  var isHeldBack = false
+  var isMediaHeldBack = false
+  var mediaBacklog: Int = 0
+
+  package nonisolated var unownedExecutor: UnownedSerialExecutor { transport.executor.asUnownedSerialExecutor() }
+
+  package init(
+    _ machine: LinksMachine, identity: Identity, transport: any Transport, switchboard: Switchboard
+  ) {
+    self.machine = machine
+    self.identity = identity
+    instance = machine.instance
+    self.transport = transport
+    self.switchboard = switchboard
+  }
+
+  /// Opens the sockets.
+  package func start(_ settings: TransportSettings) throws(TransportError) {
+    try transport.start(settings) { event in self.assumeIsolated { $0.happened(event) } }
+    machine.tcpPort = transport.tcpPort
+    report(transport.interfaces)
+  }
+
+  /// Runs until the switchboard closes, then lets what is queued go out and closes everything.
+  package func run() async {
+    while true {
+      let mail = await switchboard.links.next()
+      if mail.isEmpty { break }
+      for letter in mail { take(letter) }
+    }
+    transport.stop()
+  }
+
+  package var sessionCount: Int { machine.sessionCount }
+  package var tcpPort: UInt16 { transport.tcpPort }
+  package var interfaces: [InterfaceState] { transport.interfaces }
+
+  /// Channels of other people heard within the last ten seconds, a node a channel counting one.
+  package func foreignCount() -> Int {
+    let now = transport.now()
+    return tags.foreignCount(since: Instant(microseconds: now.microseconds - min(now.microseconds, 10_000_000)))
+  }
+
+  private func take(_ letter: LinksMail) {
+    switch letter {
+    case .event(let event):
+      if case .channelClosed(let channel) = event {
+        step(event)
+        keys[channel] = nil
+        tags.reset()
+      } else {
+        step(event)
+      }
+    case .install(let channelKeys):
+      keys[channelKeys.id] = channelKeys
+      tags.reset()
+    case .openMedia(let link, let peer): openMedia(link, peer)
+    case .sendMedia(let link, let payloads): sendMedia(link, payloads)
+    case .closeMedia(let link): byLink[link].map { transport.close($0.id, afterWrites: true) }
+    case .mediaRelieved: relieveMedia()
+    }
+  }
+
+  // MARK: The transport
+
+  private func happened(_ event: TransportEvent) {
+    switch event {
+    case .datagram(let bytes, let address, _): datagram(bytes, address)
+    case .accepted(let id, let remote): accepted(id, remote)
+    case .connected(let id): connected(id)
+    case .received(let id, let bytes): received(id, bytes)
+    case .closed(let id, let reason): closed(id, reason)
+    case .writable(let id): writable(id)
+    case .interfacesChanged(let states): report(states)
+    case .woke: woke()
+    }
+  }
+
+  private func report(_ states: [InterfaceState]) {
+    switchboard.notices(
+      .interfaces(
+        states.map { state in
+          let addresses = state.addresses.map(\.description).joined(separator: " ")
+          return "\(state.name.escapedLine): " + (state.trouble.map { "not used: \($0)" } ?? addresses)
+        }))
+    switchboard.post(.login(.interfacesChanged(workingCount: states.count { $0.trouble == nil })))
+  }
+
+  private func woke() {
+    let now = transport.now()
+    if let at = machineWake, at <= now {
+      machineWake = nil
+      step(.woke)
+    }
+    while let first = halfOpen.first, let connection = connections[first], connection.handshakeEnd <= now {
+      halfOpen.removeFirst()
+      transport.close(first, afterWrites: false)
+    }
+    for connection in connections.values where !connection.isOpen && connection.handshakeEnd <= now {
+      transport.close(connection.id, afterWrites: false)
+    }
+    if isHeldBack, switchboard.messaging.count < 512 {
+      isHeldBack = false
+      for connection in connections.values where connection.purpose == .chat {
+        transport.setReading(true, connection.id)
+      }
+    }
+    schedule()
+  }
+
+  func schedule() {
+    var due = machineWake
+    if let end = connections.values.lazy.filter({ !$0.isOpen }).map(\.handshakeEnd).min() {
+      due = due.map { min($0, end) } ?? end
+    }
+    if isHeldBack {
+      let soon = transport.now() + .milliseconds(5)
+      due = due.map { min($0, soon) } ?? soon
+    }
+    transport.wake(at: due)
+  }
+
+  // MARK: Datagrams
+
+  private func datagram(_ bytes: [UInt8], _ address: Address) {
+    guard let header = DatagramHeader.parse(bytes), header.instance != instance,
+      let channel = tags.channel(header.tag, header.instance, keys, transport.now()),
+      let channelKeys = keys[channel],
+      let body = DatagramSealer.open(bytes, channel: channelKeys),
+      let frames = try? DatagramFrame.decodeAll(body)
+    else { return }
+    // Datagrams are let go while messaging has too much to do: whoever misses something asks for it.
+    guard switchboard.messaging.count < 4_096 else { return }
+    currentHeader = bytes[..<DatagramHeader.byteCount]
+    step(.datagramOpened(channel, header.instance, from: address, frames))
+  }
+
+  private func seal(_ channel: ChannelID, _ frames: [OutboundFrame], _ direct: DirectFor?) -> [UInt8]? {
+    guard let channelKeys = keys[channel] else { return nil }
+    var body = ByteWriter(reserving: 512)
+    for frame in frames { wire(frame, channel).write(to: &body) }
+    let plain = direct.map { (to: $0.peer, plaintext: $0.message.encoded) }
+    do {
+      return try DatagramSealer.seal(
+        frames: body.bytes, direct: plain, identity: identity, channel: channelKeys, instance: instance)
+    } catch {
+      switchboard.notices(.trouble("a datagram was not sent: \(error)"))
+      return nil
+    }
+  }
+
+  /// Signs what must be signed.
+  func wire(_ frame: OutboundFrame, _ channel: ChannelID) -> DatagramFrame {
+    switch frame {
+    case .presence(let presence): .presence(sign(Presence.context, channel, presence.encoded))
+    case .live(let live): .live(sign(LiveObject.context, channel, live.encoded))
+    case .plain(let frame): frame
+    }
+  }
+
+  private func sign(_ context: String, _ channel: ChannelID, _ object: [UInt8]) -> Signed {
+    Signed(
+      signature: identity.sign(context: context, channel: channel, log: instance, object: object), object: object)
+  }
+
+  // MARK: The machine
+
+  func step(_ event: LinksEvent) {
+    for effect in machine.handle(event, at: transport.now()) { carryOut(effect) }
+  }
+
+  private func carryOut(_ effect: LinksEffect) {
+    switch effect {
+    case .multicast(let channel, let frames):
+      if let datagram = seal(channel, frames, nil) { transport.multicast(datagram) }
+    case .unicast(let channel, let address, let frames, let direct):
+      if let datagram = seal(channel, frames, direct) { transport.send(datagram, to: address) }
+    case .verify(let channel, let claim, let address): verify(claim, channel, address)
+    case .openDirect(let channel, let sealed, let address, let author, let instance):
+      guard let channelKeys = keys[channel],
+        let plain = DatagramSealer.openDirect(
+          sealed, header: currentHeader, from: author, identity: identity, channel: channelKeys),
+        let message = try? DirectMessage(decoding: plain)
+      else { return }
+      step(.directOpened(channel, author, instance, from: address, message))
+    case .dial(let link, let address, let peer, let channels): dial(link, address, peer, channels, .chat)
+    case .sendFrame(let link, let message): sendFrame(link, message)
+    case .sendSigned(let link, let channel, let frame):
+      switch wire(frame, channel) {
+      case .presence(let signed): sendFrame(link, .presence(channel, signed))
+      case .live(let signed): sendFrame(link, .live(channel, signed))
+      case .entry, .fragment, .direct, .suspect, .whoHas: preconditionFailure("only signed frames are sent so")
+      }
+    case .prove(let link, let channels): prove(link, channels)
+    case .close(let link, let afterWrites):
+      byLink[link].map { transport.close($0.id, afterWrites: afterWrites) }
+    case .wake(let instant):
+      if machineWake.map({ instant < $0 }) ?? true {
+        machineWake = instant
+        schedule()
+      }
+    case .tell(let event): switchboard.post(event)
+    }
+  }
+
+  private func verify(_ claim: LiveClaim, _ channel: ChannelID, _ address: Address?) {
+    let (author, instance, _) = claim.origin
+    guard
+      Signature.verify(
+        claim.signed.signature, by: author, context: claim.context, channel: channel, log: instance,
+        object: claim.signed.object)
+    else { return }
+    step(.claimVerified(channel, claim, from: address))
+  }
+}

@@ -1,0 +1,57 @@
+import Synchronization
+
+/// What waits for an actor, in the order it was posted. Posting never blocks and is never refused: who may post is bounded
+/// at the edges (links stop reading, the API refuses). One task reads.
+package final class Mailbox<Mail: Sendable>: Sendable {
+  private struct State {
+    var mail: [Mail] = []
+    var isClosed = false
+    var reader: CheckedContinuation<[Mail], Never>?
+  }
+
+  private let state = Mutex(State())
+
+  package init() {}
+
+  package var count: Int { state.withLock { $0.mail.count } }
+
+  package func post(_ mail: Mail) { post(contentsOf: CollectionOfOne(mail)) }
+
+  package func post(contentsOf mail: some Collection<Mail>) {
+    guard !mail.isEmpty else { return }
+    let wake = state.withLock { state -> (CheckedContinuation<[Mail], Never>, [Mail])? in
+      guard !state.isClosed else { return nil }
+      state.mail.append(contentsOf: mail)
+      guard let reader = state.reader else { return nil }
+      state.reader = nil
+      defer { state.mail = [] }
+      return (reader, state.mail)
+    }
+    if let (reader, mail) = wake { reader.resume(returning: mail) }
+  }
+
+  /// Everything that waits, as soon as there is any; empty once the mailbox is closed and read out.
+  package func next() async -> [Mail] {
+    await withCheckedContinuation { continuation in
+      let ready = state.withLock { state -> [Mail]? in
+        if state.mail.isEmpty, !state.isClosed {
+          precondition(state.reader == nil, "one task reads a mailbox")
+          state.reader = continuation
+          return nil
+        }
+        defer { state.mail = [] }
+        return state.mail
+      }
+      if let ready { continuation.resume(returning: ready) }
+    }
+  }
+
+  package func close() {
+    let reader = state.withLock { state -> CheckedContinuation<[Mail], Never>? in
+      state.isClosed = true
+      defer { state.reader = nil }
+      return state.reader
+    }
+    reader?.resume(returning: [])
+  }
+}

@@ -1,0 +1,106 @@
+import ParleyMachines
+import ParleySealing
+import ParleyVocabulary
+import ParleyWire
+
+/// Runs the messaging machine: entries of channels and messages from peer to peer. Signs and verifies; never reads.
+package actor MessagingActor {
+  package enum Answer: Sendable, Equatable {
+    case stored(LogKey, number: UInt64)
+    case queued
+    case failed(MessagingFailure)
+    case stopped
+  }
+
+  private var machine: MessagingMachine
+  private let identity: Identity
+  private let switchboard: Switchboard
+  private let wake: @Sendable (Instant) -> Void
+  private var waiting: [RequestID: CheckedContinuation<Answer, Never>] = [:]
+  private var nextRequest: UInt64 = 1
+  private var isClosed = false
+
+  package init(
+    _ machine: MessagingMachine, _ identity: Identity, _ switchboard: Switchboard,
+    wake: @escaping @Sendable (Instant) -> Void
+  ) {
+    self.machine = machine
+    self.identity = identity
+    self.switchboard = switchboard
+    self.wake = wake
+  }
+
+  /// Runs until the switchboard closes; calls that still wait then learn that the node has stopped.
+  package func run() async {
+    while true {
+      let events = await switchboard.messaging.next()
+      if events.isEmpty { break }
+      for event in events { step(event) }
+    }
+    isClosed = true
+    for continuation in waiting.values { continuation.resume(returning: .stopped) }
+    waiting = [:]
+  }
+
+  /// Returns once the message is on the disk and on the wire.
+  package func submit(_ channel: ChannelID, kind: UInt64, isHidden: Bool, json: [UInt8]) async -> Answer {
+    await answer { request in
+      .submitted(
+        channel,
+        Submission(
+          request: request, kind: kind, isHidden: isHidden, json: json, timestamp: SystemClock.wallMilliseconds()))
+    }
+  }
+
+  /// Returns once the message waits on the disk; `.messaging(.peerDelivered)` follows when the peer has it.
+  package func tell(_ message: OutboxMessage) async -> Answer {
+    await answer { .told($0, message, queuedAt: SystemClock.wallMilliseconds()) }
+  }
+
+  private func answer(_ event: (RequestID) -> MessagingEvent) async -> Answer {
+    guard !isClosed else { return .stopped }
+    let request = RequestID(nextRequest)
+    nextRequest += 1
+    return await withCheckedContinuation { continuation in
+      waiting[request] = continuation
+      step(event(request))
+    }
+  }
+
+  private func step(_ event: MessagingEvent) {
+    for effect in machine.handle(event, at: SystemClock.now()) { carryOut(effect) }
+  }
+
+  private func carryOut(_ effect: MessagingEffect) {
+    switch effect {
+    case .sign(let channel, var entry):
+      entry.signature = identity.sign(
+        context: Entry.context, channel: channel, log: entry.key.log, object: entry.signedPart)
+      step(.entrySigned(channel, entry))
+    case .verify(let channel, let entry):
+      let isGenuine = Signature.verify(
+        entry.signature, by: entry.key.author, context: Entry.context, channel: channel, log: entry.key.log,
+        object: entry.signedPart)
+      step(.entryVerified(channel, entry, isGenuine: isGenuine))
+    case .persist(let batch, let records): switchboard.store.post(.write(batch: batch, records))
+    case .load(let load, let channel, let ranges, let byteCountMax):
+      switchboard.store.post(.load(load, channel, ranges, byteCountMax: byteCountMax))
+    case .notify(let notice): notify(notice)
+    case .wake(let instant): wake(instant)
+    case .tell(let event): switchboard.post(event)
+    }
+  }
+
+  private func notify(_ notice: MessagingNotice) {
+    switch notice {
+    case .stored(let request, _, let key, let number): resume(request, .stored(key, number: number))
+    case .queued(let request): resume(request, .queued)
+    case .failed(let request, let failure): resume(request, .failed(failure))
+    case .entryStored, .delivered, .peerMessage, .peerDelivered: switchboard.notices(.messaging(notice))
+    }
+  }
+
+  private func resume(_ request: RequestID, _ answer: Answer) {
+    waiting.removeValue(forKey: request)?.resume(returning: answer)
+  }
+}

@@ -1,0 +1,79 @@
+import ParleyMachines
+import ParleySealing
+import ParleyVocabulary
+
+/// The five mailboxes of a node, and the way from one machine to another: the Router says whose an event is.
+package final class Switchboard: Sendable {
+  package let links = Mailbox<LinksMail>()
+  package let login = Mailbox<LoginEvent>()
+  package let membership = Mailbox<MembershipEvent>()
+  package let messaging = Mailbox<MessagingEvent>()
+  package let media = Mailbox<MediaMail>()
+  package let store = Mailbox<StoreMail>()
+  package let notices: @Sendable (Notice) -> Void
+
+  /// `notices` is called from any thread, in order for each actor, and must not block.
+  package init(notices: @escaping @Sendable (Notice) -> Void) { self.notices = notices }
+
+  package func post(_ event: NodeEvent) {
+    switch event {
+    case .links(let event): links.post(.event(event))
+    case .login(let event): login.post(event)
+    case .membership(let event): membership.post(event)
+    case .messaging(let event): messaging.post(event)
+    case .media(let event): media.post(.event(event))
+    }
+  }
+
+  /// Whether nothing waits to be handled.
+  package var isQuiet: Bool {
+    links.count + login.count + membership.count + messaging.count + media.count + store.count == 0
+  }
+
+  package func close() {
+    links.close()
+    login.close()
+    membership.close()
+    messaging.close()
+    media.close()
+    store.close()
+  }
+}
+
+/// What reaches the links actor beside the events of its machine.
+package enum LinksMail: Sendable {
+  case event(LinksEvent)
+  case install(ChannelKeys)
+  /// A connection for media to this peer; answered by `MediaMail.opened` or `.closed` under this link.
+  case openMedia(LinkID, PeerID)
+  case sendMedia(LinkID, [[UInt8]])
+  case closeMedia(LinkID)
+  /// The media actor has worked off what it was sent.
+  case mediaRelieved
+}
+
+package enum MediaMail: Sendable {
+  case event(MediaEvent)
+  case opened(LinkID, PeerID, channels: [ChannelID], isInitiator: Bool)
+  case closed(LinkID)
+  /// Opened payloads of one read.
+  case payloads(LinkID, [[UInt8]])
+  /// Of what was queued for this link, so much still waits.
+  case writable(LinkID, queuedByteCount: Int)
+  case woke
+}
+
+/// What a node tells whoever uses it.
+package enum Notice: Sendable, Equatable {
+  case state(LoginState)
+  case opened(ChannelName, ChannelID)
+  case closed(ChannelName, ChannelID)
+  case member(ChannelID, MemberView)
+  case messaging(MessagingNotice)
+  case interfaces([String])
+  case holder(ChannelID, MediaID, PeerID)
+  /// A download is whole, in place, and served from there.
+  case landed(ChannelID, path: String, MediaID)
+  /// Something went wrong that people should know; the node goes on.
+  case trouble(String)
+}

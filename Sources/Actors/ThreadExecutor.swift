@@ -1,0 +1,76 @@
+import Glibc
+import Synchronization
+
+/// A thread of its own as an executor: for what blocks (SQLite, disk, hashing), which must never hold a thread of the
+/// cooperative pool.
+package final class ThreadExecutor: SerialExecutor {
+  private struct State {
+    var jobs: [UnownedJob] = []
+    var isStopped = false
+  }
+
+  private let state = Mutex(State())
+  private let wakeUp: Semaphore
+
+  package init() {
+    wakeUp = Semaphore()
+    var thread = pthread_t()
+    var attributes = pthread_attr_t()
+    pthread_attr_init(&attributes)
+    pthread_attr_setstacksize(&attributes, 1 << 20)
+    let context = Unmanaged.passRetained(self)
+    let status = pthread_create(&thread, &attributes, { start in
+      Unmanaged<ThreadExecutor>.fromOpaque(start!).takeRetainedValue().work()
+      return nil
+    }, context.toOpaque())
+    precondition(status == 0, "the system has no thread left")
+    pthread_attr_destroy(&attributes)
+    pthread_detach(thread)
+  }
+
+  package func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    state.withLock { $0.jobs.append(job) }
+    wakeUp.signal()
+  }
+
+  /// Ends the thread once what was enqueued is done. Nothing may be enqueued afterwards.
+  package func stop() {
+    state.withLock { $0.isStopped = true }
+    wakeUp.signal()
+  }
+
+  private func work() {
+    while true {
+      let (jobs, isStopped) = state.withLock { state in
+        defer { state.jobs = [] }
+        return (state.jobs, state.isStopped)
+      }
+      if jobs.isEmpty {
+        if isStopped { return }
+        wakeUp.wait()
+        continue
+      }
+      for job in jobs { job.runSynchronously(on: asUnownedSerialExecutor()) }
+    }
+  }
+}
+
+/// A POSIX semaphore on the heap. Sendable because sem_post and sem_wait may be called from any thread, and the memory
+/// is only freed when nobody holds the object any more.
+package final class Semaphore: @unchecked Sendable {
+  private let semaphore: UnsafeMutablePointer<sem_t>
+
+  package init() {
+    semaphore = .allocate(capacity: 1)
+    sem_init(semaphore, 0, 0)
+  }
+
+  deinit {
+    sem_destroy(semaphore)
+    semaphore.deallocate()
+  }
+
+  package func signal() { sem_post(semaphore) }
+  package func wait() { while sem_wait(semaphore) != 0 {} }
+}

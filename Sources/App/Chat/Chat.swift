@@ -1,0 +1,251 @@
+import Glibc
+import Parley
+import ParleyLocalAPI
+
+/// `parley chat`: a conversation at the terminal, or line by line from a script.
+final class Chat {
+  private let client: NodeClient
+  private let channel: String
+  private let ownID: String
+  private let events: Transfer
+  private var downloads: [Transfer] = []
+  private var editor: LineEditor?
+  private var isEnding = false
+  private var whyEnded: Failure?
+  /// Sender and ID of messages that are on the screen already and will come, or came, as events too.
+  private var shown: Set<String> = []
+
+  static func run(_ invocation: Invocation) throws {
+    let channel = try ChannelCommands.channelName(invocation)
+    let client = NodeClient(home: try Home.path(invocation))
+    var started: pid_t?
+    do throws(Failure) { _ = try client.call("GET", ["id"]) } catch {
+      guard error.status == .unavailable else { throw error }
+      started = try NodeStarter.start(client)
+      Terminal.note("Started your node. Its log: \((client.home + "/node.log").escapedLine)")
+    }
+    try joinIfNeeded(channel, client, invocation)
+    let id = try client.call("GET", ["id"])["peer_id"]?.string ?? ""
+    let chat = Chat(client: client, channel: channel, ownID: id)
+    try chat.converse()
+    guard started != nil else { return }
+    if invocation.has("--down") {
+      _ = try client.call("POST", ["down"])
+    } else {
+      Terminal.note("Your node goes on running, so you stay in \(channel.escapedLine). To end it: parley down")
+    }
+  }
+
+  private static func joinIfNeeded(
+    _ channel: String, _ client: NodeClient, _ invocation: Invocation
+  ) throws(Failure) {
+    let joined = try client.call("GET", ["channels"]).array ?? []
+    guard !joined.contains(where: { $0["name"]?.string == channel }) else { return }
+    var secret: [JSON.Field]
+    if Terminal.isInputTerminal, !invocation.has("--open"), !invocation.has("--passphrase-file") {
+      let question = "Passphrase of \(channel.escapedLine) (empty: an open channel, which anyone may read): "
+      guard let bytes = try Terminal.askSecret(question) else { throw .interrupted }
+      secret = [.init("open", true)]
+      if !bytes.isEmpty {
+        let passphrase = try ChannelCommands.checked(passphrase: bytes, what: "the passphrase")
+        secret = [.init("passphrase", .string(passphrase))]
+      }
+    } else {
+      secret = try ChannelCommands.secret(for: channel, invocation)
+    }
+    let answer = try ChannelCommands.join(channel, secret: secret, client)
+    for line in ChannelCommands.lines(ofJoin: answer) { Terminal.note(line) }
+  }
+
+  private init(client: NodeClient, channel: String, ownID: String) {
+    self.client = client
+    self.channel = channel
+    self.ownID = ownID
+    events = client.start("GET", ["events"])
+  }
+
+  private func converse() throws(Failure) {
+    defer { client.end(events) }
+    // What is said from here on comes as an event, so nothing falls between history and events.
+    while !events.isListening {
+      client.advance()
+      if events.outcome != nil { try client.check(events) }
+      if Interruption.count > 0 { throw .interrupted }
+      _ = client.wait(for: [Interruption.descriptor])
+    }
+    try showHistory(count: 20)
+    if Terminal.isInputTerminal, Terminal.isOutputTerminal {
+      show(Presenter.members(try members()) + [Terminal.dim("/help lists what you can do; Ctrl-D leaves.")])
+      // A cycle, which the end of this call breaks.
+      editor = LineEditor(
+        prompt: "\(channel.escapedLine)> ", completions: ChatCommand.entries.map(\.name),
+        waitForInput: { self.waitForInput() })
+    }
+    defer { editor = nil }
+    while !isEnding {
+      guard let line = editor != nil ? editor!.readLine() : readPlainLine() else { break }
+      editor?.eraseEntered(line)
+      do throws(Failure) { try carryOut(ChatCommand(line)) } catch {
+        if error == .interrupted { break }
+        guard editor != nil else { throw error }
+        show([error.message])
+      }
+    }
+    if editor != nil { Terminal.raw("\n") }
+    if let whyEnded { throw whyEnded }
+  }
+
+  private func show(_ lines: [String]) {
+    if let editor { editor.show(lines) } else { for line in lines { Terminal.line(line) } }
+  }
+
+  private func members() throws(Failure) -> [JSON] {
+    try client.call("GET", ["channels", channel, "members"]).array ?? []
+  }
+
+  private func showHistory(count: Int) throws(Failure) {
+    let messages = try client.call("GET", ["channels", channel, "messages"], query: [("limit", "\(count)")])
+    for message in messages.array ?? [] { shown.insert(key(of: message)) }
+    show((messages.array ?? []).map { Presenter.message($0, isChannelShown: false) })
+  }
+
+  private func key(of message: JSON) -> String {
+    "\(message["sender"]?["sender_id"]?.string ?? "") \(message["message_id"]?.string ?? "")"
+  }
+
+  // MARK: What comes in
+
+  /// Shows what happens until there is something to read. False when the chat is over.
+  private func waitForInput() -> Bool {
+    while true {
+      advance()
+      if isEnding || Interruption.count > 0 { return false }
+      let ready = client.wait(for: [STDIN_FILENO, Interruption.descriptor])
+      if ready.contains(STDIN_FILENO) { return true }
+    }
+  }
+
+  private func advance() {
+    client.advance()
+    show(events.takeEvents().compactMap(line(for:)))
+    for download in downloads {
+      for event in download.takeEvents() { show(event, of: download) }
+      if download.outcome != nil {
+        downloads.removeAll { $0 === download }
+        do throws(Failure) { try client.check(download) } catch { show([error.message]) }
+      }
+    }
+    if events.outcome != nil, !isEnding {
+      isEnding = true
+      whyEnded = Failure(.unavailable, "the node has ended: start it again with parley chat \(channel.escapedLine)")
+    }
+  }
+
+  private func line(for event: StreamEvent) -> String? {
+    let place = event.data["channel"]?.string
+    if let place, place != channel { return nil }
+    switch event.type {
+    case "message":
+      return shown.insert(key(of: event.data)).inserted ? Presenter.message(event.data, isChannelShown: false) : nil
+    case "member": return event.data["self"]?.bool == true ? nil : Presenter.event(event, isChannelShown: false)
+    case "delivered": return nil
+    case "left":
+      isEnding = true
+      return Presenter.event(event, isChannelShown: false)
+    default: return Presenter.event(event, isChannelShown: false)
+    }
+  }
+
+  private func show(_ event: StreamEvent, of download: Transfer) {
+    switch event.type {
+    case "finished": show(["downloaded: \(event.data["path"]?.string?.escapedLine ?? "")"])
+    case "failed": show([Failure(problem: event.data).message])
+    default: break
+    }
+  }
+
+  private func readPlainLine() -> String? {
+    var line: [UInt8] = []
+    while waitForInput() {
+      var byte: UInt8 = 0
+      guard read(STDIN_FILENO, &byte, 1) == 1 else { break }
+      if byte == UInt8(ascii: "\n") { return String(decoding: line, as: UTF8.self) }
+      line.append(byte)
+      if line.count > 1_000_000 { break }
+    }
+    if line.isEmpty { finishDownloads() }
+    return line.isEmpty ? nil : String(decoding: line, as: UTF8.self)
+  }
+
+  /// A script's downloads are not cut off by the end of its input.
+  private func finishDownloads() {
+    while !downloads.isEmpty, !isEnding, Interruption.count == 0 {
+      advance()
+      if !downloads.isEmpty { _ = client.wait(for: [Interruption.descriptor]) }
+    }
+  }
+
+  // MARK: What is asked
+
+  private func carryOut(_ command: ChatCommand) throws(Failure) {
+    switch command {
+    case .nothing: break
+    case .quit: isEnding = true
+    case .wrong(let text): show([text])
+    case .say(let text): try say(text)
+    case .members: show(Presenter.members(try members()))
+    case .history(let count): try showHistory(count: count)
+    case .help:
+      let width = ChatCommand.entries.map(\.form.count).max() ?? 0
+      show(ChatCommand.entries.map { "  \(Help.padded($0.form, to: width))  \($0.meaning)" })
+    case .hand(let isUp):
+      _ = try client.call("PUT", ["channels", channel, "hand"], body: ["raised": .bool(isUp)])
+      show([Terminal.dim(isUp ? "· your hand is up ✋" : "· your hand is down")])
+    case .tell(let peer, let text):
+      let answer = try client.call("POST", ["peers", peer, "messages"], body: ["body": .string(text)])
+      show([
+        Terminal.dim("· to \(peer.escapedLine) only, \(MessageCommands.outcome(answer, peer: peer)): ")
+          + text.escapedText
+      ])
+    case .share(let path):
+      let media = try MediaCommands.share(Self.withHome(path), as: nil, in: channel, client)
+      show([
+        Terminal.dim("· shared \(media["file_name"]?.string?.escapedLine ?? "") \(media["media_id"]?.string ?? "")")
+      ])
+    case .media:
+      let media = try client.call("GET", ["channels", channel, "media"]).array ?? []
+      show(media.isEmpty ? ["Nothing was shared here yet."] : media.map(MediaCommands.line(ofMedia:)))
+    case .download(let what): try download(what)
+    }
+  }
+
+  private func say(_ text: String) throws(Failure) {
+    let receipt = try client.call("POST", ["channels", channel, "messages"], body: ["body": .string(text)])
+    let id = receipt["message_id"]?.string ?? ""
+    guard shown.insert("\(ownID) \(id)").inserted else { return }
+    let lines = text.escapedText
+    show([Terminal.bold("you") + ": " + lines])
+  }
+
+  private func download(_ what: String) throws(Failure) {
+    let media = try client.call("GET", ["channels", channel, "media"]).array ?? []
+    let matching = media.filter { item in
+      item["media_id"]?.string?.hasPrefix(what) == true || item["file_name"]?.string == what
+    }
+    let ids = Set(matching.compactMap { $0["media_id"]?.string })
+    guard let id = ids.first, ids.count == 1 else {
+      return show([
+        ids.isEmpty
+          ? "nothing of that name was shared here: see /media" : "several files match: say more of the ID (/media)"
+      ])
+    }
+    downloads.append(
+      client.start(
+        "POST", ["downloads"], body: ["media_id": .string(id), "folder": .string(Home.absolute("."))]))
+  }
+
+  private static func withHome(_ path: String) -> String {
+    guard path.hasPrefix("~/"), let home = getenv("HOME") else { return path }
+    return String(cString: home) + path.dropFirst(1)
+  }
+}

@@ -1,0 +1,95 @@
+import Parley
+
+/// What a line written in a chat asks for.
+enum ChatCommand: Equatable {
+  case nothing
+  case say(String)
+  case hand(isUp: Bool)
+  case share(path: String)
+  case download(String)
+  case members
+  case media
+  case history(count: Int)
+  case tell(peer: String, text: String)
+  case help
+  case quit
+  /// Not understood; says why.
+  case wrong(String)
+
+  struct Entry {
+    let name: String
+    let form: String
+    let meaning: String
+  }
+
+  static let entries = [
+    Entry(name: "/members", form: "/members", meaning: "who is here, and whose hand is up"),
+    Entry(name: "/hand", form: "/hand [down]", meaning: "raise your hand, or take it down"),
+    Entry(name: "/tell", form: "/tell PEER TEXT", meaning: "write to one person only; quote a name with spaces"),
+    Entry(name: "/share", form: "/share FILE", meaning: "share a file"),
+    Entry(name: "/media", form: "/media", meaning: "the files shared here"),
+    Entry(name: "/download", form: "/download FILE", meaning: "get one, by its name or the start of its ID"),
+    Entry(name: "/history", form: "/history [N]", meaning: "the last messages again"),
+    Entry(name: "/help", form: "/help", meaning: "this list"),
+    Entry(name: "/quit", form: "/quit", meaning: "leave the chat (Ctrl-D); you stay in the channel"),
+  ]
+
+  init(_ line: String) {
+    guard line.contains(where: { !$0.isWhitespace }) else {
+      self = .nothing
+      return
+    }
+    guard line.hasPrefix("/") else {
+      self = .say(line)
+      return
+    }
+    if line.hasPrefix("//") {
+      self = .say(String(line.dropFirst()))
+      return
+    }
+    let (name, rest) = Self.firstWord(of: line)
+    switch name {
+    case "/members": self = .members
+    case "/media": self = .media
+    case "/help": self = .help
+    case "/quit", "/exit": self = .quit
+    case "/hand":
+      switch rest {
+      case "", "up": self = .hand(isUp: true)
+      case "down": self = .hand(isUp: false)
+      default: self = .wrong("/hand or /hand down")
+      }
+    case "/share": self = rest.isEmpty ? .wrong("/share FILE") : .share(path: rest)
+    case "/download":
+      self = rest.isEmpty ? .wrong("/download FILE: its name or the start of its ID (/media)") : .download(rest)
+    case "/history":
+      if let count = rest.isEmpty ? 20 : Int(rest), (1...10_000).contains(count) {
+        self = .history(count: count)
+      } else {
+        self = .wrong("/history N, with N from 1 to 10000")
+      }
+    case "/tell":
+      let (peer, text) = Self.firstWord(of: rest)
+      self = peer.isEmpty || text.isEmpty ? .wrong("/tell PEER TEXT") : .tell(peer: peer, text: text)
+    default:
+      self = .wrong("there is no \(name.escapedLine): see /help, or write // to send a text that starts with /")
+    }
+  }
+
+  /// Up to the first space, or between double quotes; and what follows.
+  static func firstWord(of text: String) -> (word: String, rest: String) {
+    let text = text.drop { $0 == " " }
+    if text.first == "\"", let end = text.dropFirst().firstIndex(of: "\"") {
+      let word = text[text.index(after: text.startIndex)..<end]
+      return (String(word), trimmed(text[text.index(after: end)...]))
+    }
+    let word = text.prefix { $0 != " " }
+    return (String(word), trimmed(text.dropFirst(word.count)))
+  }
+
+  private static func trimmed(_ text: Substring) -> String {
+    var text = text.drop { $0 == " " }
+    while text.last == " " { text.removeLast() }
+    return String(text)
+  }
+}

@@ -1,0 +1,68 @@
+import CCurl
+import ParleyLocalAPI
+
+/// One call to the node, under way or ended. Used by the thread that made it.
+final class Transfer {
+  let handle: UnsafeMutableRawPointer
+  private let headers: UnsafeMutablePointer<curl_slist>?
+  private(set) var received: [UInt8] = []
+  private var parser = EventStreamParser()
+  private var events: [StreamEvent] = []
+  /// Set once it ended.
+  var outcome: CURLcode?
+
+  init(method: String, url: String, socketPath: String, body: JSON?) {
+    handle = curl_easy_init()!
+    var list = curl_slist_append(nil, "Expect:")
+    list = curl_slist_append(list, "Content-Type: application/json")
+    headers = list
+    _ = parley_curl_set_text(handle, CURLOPT_URL, url)
+    _ = parley_curl_set_text(handle, CURLOPT_UNIX_SOCKET_PATH, socketPath)
+    _ = parley_curl_set_text(handle, CURLOPT_CUSTOMREQUEST, method)
+    // A proxy of the environment has no business here.
+    _ = parley_curl_set_text(handle, CURLOPT_PROXY, "")
+    _ = parley_curl_set_long(handle, CURLOPT_NOSIGNAL, 1)
+    _ = parley_curl_set_headers(handle, headers)
+    if let body {
+      let bytes = body.bytes
+      _ = parley_curl_set_body(handle, bytes, bytes.count)
+    }
+    _ = parley_curl_set_receiver(
+      handle,
+      { bytes, size, count, context in
+        let transfer = Unmanaged<Transfer>.fromOpaque(context!).takeUnretainedValue()
+        transfer.take(UnsafeRawBufferPointer(start: bytes, count: size * count))
+        return size * count
+      }, Unmanaged.passUnretained(self).toOpaque())
+  }
+
+  deinit {
+    curl_easy_cleanup(handle)
+    curl_slist_free_all(headers)
+  }
+
+  var status: Int { parley_curl_status(handle) }
+  var systemError: Int32 { Int32(truncatingIfNeeded: parley_curl_system_error(handle)) }
+  var isListening: Bool { parser.isListening }
+
+  private func take(_ bytes: UnsafeRawBufferPointer) {
+    if status == 200, let type = contentType, type.hasPrefix("text/event-stream") {
+      events += parser.take(bytes)
+    } else {
+      received += bytes
+    }
+  }
+
+  private lazy var contentType: String? = {
+    var header: UnsafeMutablePointer<curl_header>?
+    guard curl_easy_header(handle, "Content-Type", 0, UInt32(CURLH_HEADER), -1, &header) == CURLHE_OK else {
+      return nil
+    }
+    return header?.pointee.value.map { String(cString: $0) }
+  }()
+
+  func takeEvents() -> [StreamEvent] {
+    defer { events = [] }
+    return events
+  }
+}

@@ -1,0 +1,173 @@
+/// All commands: parsing, help and completion come from here.
+enum CommandTable {
+  static let sections: [(title: String, commands: [Command])] = [
+    ("Talk", [chat, send, tell, hand, history, watch]),
+    ("Channels", [join, leave, channels, members]),
+    ("Files", [share, unshare, media, download]),
+    ("The node", [up, down, status, id]),
+  ]
+  static let all = sections.flatMap(\.commands)
+
+  // MARK: The node
+
+  static let up = Command(
+    name: "up",
+    options: [
+      .init(name: "--name", value: "NAME", help: "how others see you; else the name of last time, or your login name"),
+      .init(
+        name: "--interface", value: "IF", isRepeatable: true, help: "a network interface to use; else all that fit"),
+      .init(
+        name: "--peer", value: "HOST:PORT", isRepeatable: true,
+        help: "a node to call that the network does not announce"
+      ),
+      .init(name: "--port", value: "N", help: "TCP port for other nodes; else one the system chooses"),
+    ],
+    summary: "run your node in the foreground, until Ctrl-C or parley down",
+    details: "Prints one line when it is ready, and joins again the channels of last time.",
+    examples: [
+      .init("parley up", "run it here"),
+      .init("parley up --name Ana", "be seen as Ana"),
+      .init("parley up --interface lo", "only on this machine: for trying things out"),
+    ], run: NodeCommands.up)
+
+  static let down = Command(
+    name: "down", summary: "end your node properly: others see you leave at once",
+    examples: [.init("parley down", "end it")], run: NodeCommands.down)
+
+  static let status = Command(
+    name: "status", summary: "show what your node does: network, channels, people heard",
+    examples: [
+      .init("parley status", "for reading"), .init("parley status --json", "for scripts"),
+    ], run: NodeCommands.status)
+
+  static let id = Command(
+    name: "id", summary: "print your ID, which others may use to reach you with tell",
+    examples: [.init("parley id", "print it")], run: NodeCommands.id)
+
+  // MARK: Channels
+
+  static let join = Command(
+    name: "join", arguments: [.init("CHANNEL")],
+    options: [
+      .init(name: "--open", help: "an open channel: anyone who guesses its name can read it"),
+      .init(
+        name: "--passphrase-file", value: "F",
+        help: "read the passphrase from the first line of F; - for standard input"),
+    ],
+    summary: "join a channel",
+    details: """
+      With neither option the passphrase is asked for at the terminal. Who has the same
+      passphrase for the same name is in the same channel; nobody else can read it.
+      """,
+    examples: [
+      .init("parley join team", "asks for the passphrase"),
+      .init("parley join lobby --open", "anyone may join"),
+      .init("parley join team --passphrase-file ~/team.txt", "for scripts"),
+    ], run: ChannelCommands.join)
+
+  static let leave = Command(
+    name: "leave", arguments: [.init("CHANNEL")], summary: "leave a channel",
+    examples: [.init("parley leave team", "others see you leave at once")], run: ChannelCommands.leave)
+
+  static let channels = Command(
+    name: "channels", summary: "list the channels you are in",
+    examples: [.init("parley channels", "names, and how many are there")], run: ChannelCommands.channels)
+
+  static let members = Command(
+    name: "members", arguments: [.init("CHANNEL")], summary: "list who is in a channel, and whose hand is up",
+    examples: [.init("parley members team", "online first, then offline")], run: ChannelCommands.members)
+
+  // MARK: Talk
+
+  static let send = Command(
+    name: "send", arguments: [.init("CHANNEL"), .init("TEXT", .many)],
+    options: [.init(name: "--wait", value: "S", help: "wait up to S seconds until everybody present has it")],
+    summary: "send a message to a channel",
+    details: "With - for TEXT the message is read from standard input. Prints the message's ID.",
+    examples: [
+      .init("parley send team \"Lunch?\"", "say it"),
+      .init("parley send team --wait 5 Lunch", "and print how many have it"),
+      .init("uptime | parley send team -", "what another program says"),
+      .init("parley send team -- --wait", "a text that starts with a dash"),
+    ], run: MessageCommands.send)
+
+  static let tell = Command(
+    name: "tell", arguments: [.init("PEER"), .init("TEXT", .many)], summary: "send a message to one person only",
+    details: """
+      PEER is an ID, the start of one (4 characters or more), or a name that only one person has.
+      A message to somebody who is away waits on your disk and goes out when they appear.
+      """,
+    examples: [
+      .init("parley tell Ben \"Call me\"", "by name"), .init("parley tell k3vq Hello", "by the start of the ID"),
+    ], run: MessageCommands.tell)
+
+  static let hand = Command(
+    name: "hand", arguments: [.init("CHANNEL"), .init("up|down")], summary: "raise your hand, or take it down",
+    examples: [.init("parley hand team up", "raise it"), .init("parley hand team down", "take it down")],
+    run: MessageCommands.hand)
+
+  static let history = Command(
+    name: "history", arguments: [.init("CHANNEL")],
+    options: [.init(name: "--limit", value: "N", help: "the last N messages, 1 to 10000; 50 when not given")],
+    summary: "show the last messages of a channel",
+    examples: [.init("parley history team --limit 10", "the last ten")], run: MessageCommands.history)
+
+  static let watch = Command(
+    name: "watch", arguments: [.init("CHANNEL", .optional)], summary: "show what happens, as it happens, until Ctrl-C",
+    examples: [
+      .init("parley watch", "all channels"), .init("parley watch team --json", "one, for a script"),
+    ], run: MessageCommands.watch)
+
+  static let chat = Command(
+    name: "chat", arguments: [.init("CHANNEL")],
+    options: [
+      .init(name: "--open", help: "join it as an open channel, without asking"),
+      .init(name: "--passphrase-file", value: "F", help: "join it with this passphrase, without asking"),
+      .init(name: "--down", help: "end the node on quitting, if chat started it"),
+    ],
+    summary: "talk in a channel; starts a node if none runs",
+    details: """
+      Messages appear above the line you write. /help lists what else can be done.
+      A node that chat starts goes on running afterwards, so that you stay in your channels; parley down ends it.
+      """,
+    examples: [
+      .init("parley chat team", "asks how to join, the first time"),
+      .init("parley chat lobby --open", "an open channel"),
+    ], run: Chat.run)
+
+  // MARK: Files
+
+  static let share = Command(
+    name: "share", arguments: [.init("CHANNEL"), .init("FILE", .many)],
+    options: [.init(name: "--as", value: "KIND", help: "photo or file; else judged by the content")],
+    summary: "share files with a channel",
+    details: "The files stay where they are and are read from there. Prints a media ID for each.",
+    examples: [
+      .init("parley share team plan.pdf", "one file"), .init("parley share team --as photo *.jpg", "photos"),
+    ], run: MediaCommands.share)
+
+  static let unshare = Command(
+    name: "unshare", arguments: [.init("MEDIA_ID")], summary: "stop sharing a file from here",
+    examples: [.init("parley unshare ID", "others who have it may still share it")], run: MediaCommands.unshare)
+
+  static let media = Command(
+    name: "media", arguments: [.init("CHANNEL")], summary: "list the files shared in a channel",
+    examples: [.init("parley media team", "ID, name, size, from whom, how many have it")], run: MediaCommands.media)
+
+  static let download = Command(
+    name: "download", arguments: [.init("MEDIA_ID")],
+    options: [
+      .init(name: "--output", short: "-o", value: "PATH", help: "where to; - for standard output"),
+      .init(name: "--force", help: "replace PATH if it exists"),
+    ],
+    summary: "download a shared file",
+    details: """
+      Without -o it goes into the current folder under the sender's name for it, made safe; a name
+      that is taken gets a number. Every part is checked before it is written. Prints the path.
+      """,
+    examples: [
+      .init("parley download ID", "into this folder"),
+      .init("parley download ID -o plan.pdf", "under this name"),
+      .init("parley download ID -o - | less", "to another program"),
+    ], run: MediaCommands.download)
+}

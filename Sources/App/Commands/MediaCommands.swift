@@ -1,0 +1,119 @@
+import Glibc
+import Parley
+import ParleyLocalAPI
+
+enum MediaCommands {
+  static func share(_ invocation: Invocation) throws {
+    let name = try ChannelCommands.channelName(invocation)
+    let kind = invocation.value("--as")
+    if let kind, ShareKind(rawValue: kind) == nil { throw Failure.usage("--as must be photo or file") }
+    let client = NodeClient(home: try Home.path(invocation))
+    var firstFailure: Failure?
+    for file in invocation.all("FILE") {
+      do throws(Failure) {
+        let media = try share(file, as: kind, in: name, client)
+        let id = media["media_id"]?.string?.escapedLine ?? ""
+        Terminal.line(invocation.isJSON ? media.text : "\(id)  \(media["file_name"]?.string?.escapedLine ?? "")")
+      } catch {
+        if error == .interrupted || error.status == .unavailable { throw error }
+        // The other files can still be shared.
+        if firstFailure != nil { Terminal.note("parley: \(firstFailure!.message)") }
+        firstFailure = error
+      }
+    }
+    if let firstFailure { throw firstFailure }
+  }
+
+  static func share(_ file: String, as kind: String?, in name: String, _ client: NodeClient) throws(Failure) -> JSON {
+    var body: [JSON.Field] = [.init("path", .string(Home.absolute(file)))]
+    if let kind { body.append(.init("as", .string(kind))) }
+    return try client.call("POST", ["channels", name, "media"], body: .object(body))
+  }
+
+  static func unshare(_ invocation: Invocation) throws {
+    let id = invocation["MEDIA_ID"]
+    let answer = try NodeClient(home: try Home.path(invocation)).call("DELETE", ["media", id])
+    Terminal.line(invocation.isJSON ? answer.text : "No longer shared from here.")
+  }
+
+  static func media(_ invocation: Invocation) throws {
+    let name = try ChannelCommands.channelName(invocation)
+    let media = try NodeClient(home: try Home.path(invocation)).call("GET", ["channels", name, "media"]).array ?? []
+    if media.isEmpty, !invocation.isJSON { Terminal.note("Nothing was shared in \(name.escapedLine) yet.") }
+    for item in media { Terminal.line(invocation.isJSON ? item.text : line(ofMedia: item)) }
+  }
+
+  static func line(ofMedia item: JSON) -> String {
+    let size = item["size"]?.number.map(Presenter.byteCount) ?? "size unknown"
+    let holders = item["holders"]?.integer ?? 0
+    let sender = item["sender"]
+    let from =
+      "\(sender?["display_name"]?.string?.escapedLine ?? "?") "
+      + Presenter.fingerprint(ofPeer: sender?["sender_id"]?.string)
+    let held = holders == 0 ? "nobody present has it" : "\(holders) \(holders == 1 ? "has" : "have") it"
+    let here = item["held_here"]?.bool == true ? ", you too" : ""
+    return "\(item["media_id"]?.string?.escapedLine ?? "?")  \(item["file_name"]?.string?.escapedLine ?? "?")  "
+      + "\(size)  from \(from)  \(held)\(here)"
+  }
+
+  static func download(_ invocation: Invocation) throws {
+    let client = NodeClient(home: try Home.path(invocation))
+    let id = invocation["MEDIA_ID"]
+    if invocation.value("--output") == "-" { return try stream(id, client) }
+    let target: [JSON.Field]
+    if let output = invocation.value("--output") {
+      target = [.init("path", .string(Home.absolute(output))), .init("replace", .bool(invocation.has("--force")))]
+    } else {
+      guard !invocation.has("--force") else { throw Failure.usage("--force needs -o PATH, the file to replace") }
+      target = [.init("folder", .string(Home.absolute(".")))]
+    }
+    let path = try download(id, to: target, client, isJSON: invocation.isJSON)
+    if !invocation.isJSON { Terminal.line(path.escapedLine) }
+  }
+
+  /// Returns the path it is at.
+  private static func download(
+    _ id: String, to target: [JSON.Field], _ client: NodeClient, isJSON: Bool
+  ) throws(Failure) -> String {
+    let bar = ProgressBar()
+    defer { bar.clear() }
+    let last = try client.stream("POST", ["downloads"], body: .object([.init("media_id", .string(id))] + target)) {
+      event in
+      if isJSON {
+        Terminal.line(JSON.object([.init("event", .string(event.type))] + (event.data.members ?? [])).text)
+      } else if event.type == "progress" {
+        bar.show(event.data)
+      }
+      return event.type == "finished" || event.type == "failed"
+    }
+    guard let last else {
+      throw Failure(.unavailable, "the node ended during the download: what was received is kept; try again")
+    }
+    guard last.type == "finished", let path = last.data["path"]?.string else { throw Failure(problem: last.data) }
+    return path
+  }
+
+  /// Into a file that only this user can open, and from there to standard output, so that nothing unverified gets out.
+  private static func stream(_ id: String, _ client: NodeClient) throws(Failure) {
+    let folder = client.home + "/tmp"
+    if mkdir(folder, 0o700) != 0, errno != EEXIST { throw .system(.cannotCreate, folder.escapedLine) }
+    let path = "\(folder)/download-\(getpid())-\(String(UInt64.random(in: 0...(.max)), radix: 36))"
+    defer { unlink(path) }
+    let target: [JSON.Field] = [.init("path", .string(path))]
+    _ = try download(id, to: target, client, isJSON: false)
+    let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+    guard file >= 0 else { throw .system(.cannotCreate, path.escapedLine) }
+    defer { close(file) }
+    unlink(path)
+    var chunk = [UInt8](repeating: 0, count: 1 << 18)
+    while true {
+      let count = read(file, &chunk, chunk.count)
+      guard count >= 0 else { throw .system(.cannotCreate, path.escapedLine) }
+      if count == 0 { return }
+      if Interruption.count > 0 { throw .interrupted }
+      guard Terminal.writeAll(Array(chunk[..<count]), to: STDOUT_FILENO) else {
+        throw .system(.cannotCreate, "standard output")
+      }
+    }
+  }
+}

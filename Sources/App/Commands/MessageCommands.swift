@@ -1,0 +1,94 @@
+import Glibc
+import Parley
+import ParleyLocalAPI
+
+enum MessageCommands {
+  static func send(_ invocation: Invocation) throws {
+    let name = try ChannelCommands.channelName(invocation)
+    let wait: Int64? = try invocation.number("--wait", in: 0...3_600)
+    let client = NodeClient(home: try Home.path(invocation))
+    var body: [JSON.Field] = [.init("body", .string(try text(invocation)))]
+    if let wait { body.append(.init("wait", .integer(wait))) }
+    let receipt = try client.call("POST", ["channels", name, "messages"], body: .object(body))
+    if invocation.isJSON { return Terminal.line(receipt.text) }
+    Terminal.line(receipt["message_id"]?.string?.escapedLine ?? "")
+    guard wait != nil else { return }
+    let present = receipt["present"]?.integer ?? 0
+    let delivered = receipt["delivered_to"]?.array?.count ?? 0
+    Terminal.line(present == 0 ? "Nobody else is present." : "\(delivered) of \(present) present have it.")
+  }
+
+  /// The words of the command line, or all of standard input less one trailing newline.
+  private static func text(_ invocation: Invocation) throws(Failure) -> String {
+    let words = invocation.all("TEXT")
+    guard words == ["-"] else { return words.joined(separator: " ") }
+    var bytes = try Terminal.readAll(STDIN_FILENO, byteCountMax: 1_000_000, what: "the message on standard input")
+    if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
+    guard let text = String(validating: bytes, as: UTF8.self) else {
+      throw Failure(.badData, "the message on standard input is not UTF-8: share it as a file (parley share)")
+    }
+    return text
+  }
+
+  static func tell(_ invocation: Invocation) throws {
+    let peer = invocation["PEER"]
+    let client = NodeClient(home: try Home.path(invocation))
+    let answer = try client.call(
+      "POST", ["peers", peer, "messages"], body: ["body": .string(try text(invocation))])
+    Terminal.line(invocation.isJSON ? answer.text : outcome(answer, peer: peer))
+  }
+
+  static func outcome(_ answer: JSON, peer: String) -> String {
+    answer["outcome"]?.string == "delivered"
+      ? "delivered" : "queued: \(peer.escapedLine) is away; it goes out when they appear"
+  }
+
+  static func hand(_ invocation: Invocation) throws {
+    let name = try ChannelCommands.channelName(invocation)
+    let word = invocation["up|down"]
+    guard ["up", "down"].contains(word) else {
+      throw Failure.usage("say up or down: parley hand \(name.escapedLine) up")
+    }
+    let client = NodeClient(home: try Home.path(invocation))
+    let answer = try client.call("PUT", ["channels", name, "hand"], body: ["raised": .bool(word == "up")])
+    Terminal.line(invocation.isJSON ? answer.text : "Your hand in \(name.escapedLine) is \(word).")
+  }
+
+  static func history(_ invocation: Invocation) throws {
+    let name = try ChannelCommands.channelName(invocation)
+    let limit: Int = try invocation.number("--limit", in: 1...10_000) ?? 50
+    let client = NodeClient(home: try Home.path(invocation))
+    let messages = try client.call(
+      "GET", ["channels", name, "messages"], query: [("limit", "\(limit)")])
+    for message in messages.array ?? [] {
+      Terminal.line(invocation.isJSON ? message.text : Presenter.message(message, isChannelShown: false))
+    }
+  }
+
+  static func watch(_ invocation: Invocation) throws {
+    var query: [(String, String)] = []
+    let isFiltered = invocation.arguments["CHANNEL"] != nil
+    if isFiltered { query = [("channel", try ChannelCommands.channelName(invocation))] }
+    let client = NodeClient(home: try Home.path(invocation))
+    let isJSON = invocation.isJSON
+    do throws(Failure) {
+      _ = try client.stream("GET", ["events"], query: query) { event in
+        show(event, isJSON: isJSON, isChannelShown: !isFiltered)
+        return false
+      }
+    } catch {
+      // SIGINT is the proper end of a watch.
+      if error == .interrupted { return }
+      throw error
+    }
+    throw Failure(.unavailable, "the node has ended: start it again with parley up")
+  }
+
+  private static func show(_ event: StreamEvent, isJSON: Bool, isChannelShown: Bool) {
+    if isJSON {
+      Terminal.line(JSON.object([.init("event", .string(event.type))] + (event.data.members ?? [])).text)
+    } else if let line = Presenter.event(event, isChannelShown: isChannelShown) {
+      Terminal.line(line)
+    }
+  }
+}

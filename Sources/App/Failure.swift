@@ -1,0 +1,56 @@
+import Glibc
+import Parley
+import ParleyLocalAPI
+
+/// Why a command did not do what it was asked. The numbers are those of sysexits(3).
+struct Failure: Error, Equatable {
+  enum Status: Int32 {
+    case usage = 64
+    case badData = 65
+    case noInput = 66
+    case unavailable = 69
+    case cannotCreate = 73
+    case tryAgain = 75
+    case notPermitted = 77
+    /// Ended by SIGINT, as shells count it.
+    case interrupted = 130
+  }
+  let status: Status
+  /// What happened and what to do; empty when there is nothing to say.
+  let message: String
+
+  init(_ status: Status, _ message: String) {
+    self.status = status
+    self.message = message
+  }
+
+  static func usage(_ message: String) -> Failure { Failure(.usage, message) }
+  static let interrupted = Failure(.interrupted, "")
+
+  /// From an answer with problem details, by its stable code.
+  init(problem: JSON) {
+    let code = problem["code"]?.string ?? ""
+    self.init(
+      Self.status(ofCode: code), problem["detail"]?.string?.escapedText ?? "the node refused without saying why")
+  }
+
+  init(_ error: ParleyError) { self.init(problem: Problem(error).json) }
+
+  static func status(ofCode code: String) -> Status {
+    switch code {
+    case "bad_name", "bad_media_id", "message_too_long", "empty_message", "not_a_file", "source_changed",
+      "ambiguous_peer", "profile_damaged", "bad_request", "body_too_large":
+      .badData
+    case "not_in_channel", "no_such_peer", "no_such_media", "no_such_file": .noInput
+    case "already_exists", "file_trouble", "no_space", "other_secret", "too_many_channels": .cannotCreate
+    case "queue_full", "cancelled", "profile_in_use": .tryAgain
+    case "other_user": .notPermitted
+    default: .unavailable
+    }
+  }
+
+  static func system(_ status: Status, _ what: String) -> Failure {
+    let reason = String(cString: strerror(errno))
+    return Failure(errno == EACCES || errno == EPERM ? .notPermitted : status, "\(what): \(reason)")
+  }
+}

@@ -1,0 +1,126 @@
+import Glibc
+import Parley
+import ParleyLocalAPI
+
+/// How the node's answers look to people. Everything that others wrote goes through `escapedLine` or `escapedText`.
+enum Presenter {
+  /// Time, name, short fingerprint and what was said. Further lines of a message are indented, so that none can pass
+  /// for a message of its own.
+  static func message(_ json: JSON, isChannelShown: Bool) -> String {
+    let sender = json["sender"]
+    let name = sender?["display_name"]?.string?.escapedLine ?? "?"
+    let fingerprint = fingerprint(ofPeer: sender?["sender_id"]?.string)
+    var place = ""
+    if let channel = json["channel"]?.string {
+      if isChannelShown { place = " in \(channel.escapedLine)" }
+    } else {
+      place = " to you"
+    }
+    let who = "\(Terminal.bold(name)) \(Terminal.dim(fingerprint))\(place)"
+    return "\(Terminal.dim(time(json["timestamp"]?.string))) \(who): \(content(json))"
+  }
+
+  private static func content(_ json: JSON) -> String {
+    let type = json["type"]?.string ?? ""
+    switch type {
+    case "text":
+      let body = json["body"]?.string?.escapedText ?? ""
+      return body.split(separator: "\n", omittingEmptySubsequences: false).joined(separator: "\n    ")
+    case "photo", "file":
+      let name = json["file_name"]?.string?.escapedLine ?? "without a name"
+      let size = json["size"]?.number.map { ", \(byteCount($0))" } ?? ""
+      return "\(type) \(name)\(size) · parley download \(json["media_id"]?.string?.escapedLine ?? "?")"
+    default: return "something of the kind \(type.escapedLine), which this version cannot show"
+    }
+  }
+
+  static func member(_ json: JSON, nameWidth: Int) -> String {
+    let hand = json["raise_hand"]?.bool == true ? "✋" : "  "
+    let name = json["display_name"]?.string?.escapedLine ?? "?"
+    let own = json["self"]?.bool == true ? "  (you)" : ""
+    return "  \(hand) \(Help.padded(name, to: nameWidth))  \(json["fingerprint"]?.string?.escapedLine ?? "")\(own)"
+  }
+
+  static func members(_ members: [JSON]) -> [String] {
+    let width = members.map { ($0["display_name"]?.string?.escapedLine ?? "?").columnCount }.max() ?? 0
+    var lines: [String] = []
+    for (title, status) in [("Online", "online"), ("Offline", "offline")] {
+      let section = members.filter { $0["status"]?.string == status }
+      if section.isEmpty, status == "offline" { continue }
+      lines.append("\(title) (\(section.count))")
+      lines += section.map { member($0, nameWidth: width) }
+    }
+    return lines
+  }
+
+  /// A line for an event; nil when people need not see it.
+  static func event(_ event: StreamEvent, isChannelShown: Bool) -> String? {
+    let data = event.data
+    let channel = data["channel"]?.string?.escapedLine ?? ""
+    let place = isChannelShown && !channel.isEmpty ? " in \(channel)" : ""
+    switch event.type {
+    case "message": return message(data, isChannelShown: isChannelShown)
+    case "member":
+      let name = "\(data["display_name"]?.string?.escapedLine ?? "?") \(data["fingerprint"]?.string?.escapedLine ?? "")"
+      let status = data["status"]?.string == "online" ? "online" : "offline"
+      let hand = data["raise_hand"]?.bool == true ? ", hand up" : ""
+      return Terminal.dim("· \(name) is \(status)\(place)\(hand)")
+    case "joined": return Terminal.dim("· joined \(channel)")
+    case "left": return Terminal.dim("· left \(channel)")
+    case "state_changed": return Terminal.dim("· this node is \(data["state"]?.string?.escapedLine ?? "?")")
+    case "delivered":
+      let peer = fingerprint(ofPeer: data["delivered_to"]?.string)
+      return Terminal.dim("· \(peer) has your message \(data["message_id"]?.string?.escapedLine ?? "?")\(place)")
+    case "dropped":
+      return Terminal.dim(
+        "· \(data["count"]?.integer ?? 0) events are missing here: too slow to show them (parley history has the messages)"
+      )
+    default: return nil
+    }
+  }
+
+  static func fingerprint(ofPeer text: String?) -> String {
+    guard let text, let peer = PeerID(text: text) else { return "????-????" }
+    return peer.fingerprint
+  }
+
+  /// A sender's RFC 3339 time in UTC, in this machine's zone: hours and minutes today, the date before.
+  static func time(_ text: String?) -> String {
+    guard let text, text.utf8.count >= 19 else { return "--:--" }
+    let parts = text.utf8.split { !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }.map {
+      Int32(String($0)!) ?? 0
+    }
+    guard parts.count >= 6, (1_900...9_999).contains(parts[0]) else { return text.escapedLine }
+    var moment = tm()
+    (moment.tm_year, moment.tm_mon, moment.tm_mday) = (parts[0] - 1_900, parts[1] - 1, parts[2])
+    (moment.tm_hour, moment.tm_min, moment.tm_sec) = (parts[3], parts[4], parts[5])
+    var seconds = timegm(&moment)
+    var now = Glibc.time(nil)
+    var (local, today) = (tm(), tm())
+    localtime_r(&seconds, &local)
+    localtime_r(&now, &today)
+    let isToday = local.tm_year == today.tm_year && local.tm_yday == today.tm_yday
+    var buffer = [CChar](repeating: 0, count: 32)
+    strftime(&buffer, buffer.count, isToday ? "%H:%M" : "%Y-%m-%d %H:%M", &local)
+    return String(decoding: buffer.prefix { $0 != 0 }.map(UInt8.init), as: UTF8.self)
+  }
+
+  /// In decimal units, as file managers show it.
+  static func byteCount(_ count: Double) -> String {
+    if count < 1_000 { return "\(Int(count)) bytes" }
+    var value = count / 1_000
+    for unit in ["kB", "MB", "GB"] {
+      if value < 1_000 { return "\(oneDecimal(value)) \(unit)" }
+      value /= 1_000
+    }
+    return "\(oneDecimal(value)) TB"
+  }
+
+  static func oneDecimal(_ value: Double) -> String {
+    guard value.isFinite, value < 1e15 else { return "?" }
+    let tenths = Int(value * 10)
+    return "\(tenths / 10).\(tenths % 10)"
+  }
+
+  static func number(_ count: Int64, _ one: String, _ many: String) -> String { "\(count) \(count == 1 ? one : many)" }
+}

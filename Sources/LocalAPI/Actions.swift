@@ -1,0 +1,214 @@
+import Parley
+
+/// What each address does with the node.
+extension Router {
+  /// Events of a subscriber that the node keeps while its client does not read; the oldest go then.
+  private static let bufferedEventCountMax = 256
+  private static let historyCountDefault = 50
+  private static let historyCountMax = 10_000
+  private static let waitSecondsMax = 3_600.0
+
+  func identity() async -> Reply {
+    let status = await node.status()
+    return .json([
+      "peer_id": .string(status.peer.text), "display_name": .string(status.displayName),
+      "fingerprint": .string(status.peer.fingerprint),
+    ])
+  }
+
+  func down() async -> Reply {
+    await node.stop()
+    return .json(["state": "disconnected"])
+  }
+
+  // MARK: Channels
+
+  func join(_ request: Request) async throws -> Reply {
+    let fields = try Fields(request, known: ["name", "open", "passphrase", "wait"])
+    let name = try ChannelName(try fields.required("name"))
+    let isOpen = try fields.bool("open") ?? false
+    let passphrase = try fields.string("passphrase")
+    let wait = try fields.seconds("wait", max: Self.waitSecondsMax) ?? 0
+    let secret: ChannelSecret
+    switch (isOpen, passphrase) {
+    case (true, nil): secret = .open
+    case (false, let passphrase?):
+      guard (1...1_024).contains(passphrase.utf8.count) else {
+        throw Problem.badRequest("the passphrase is \(passphrase.utf8.count) bytes of UTF-8; 1 to 1024 are possible")
+      }
+      secret = .passphrase(Array(passphrase.utf8))
+    case (true, _?): throw Problem.badRequest("give either \"open\": true or \"passphrase\", not both")
+    case (false, nil): throw Problem.badRequest("give \"open\": true (anyone may join) or a \"passphrase\"")
+    }
+    let events = await node.events(bufferingCount: 64)
+    try await node.join(name, secret: secret)
+    if wait > 0 { await waitForCompany(in: name, seconds: wait, events: events) }
+    let members = await membersIfAny(of: name)
+    return .json(
+      [
+        "name": .string(name.text), "open": .bool(isOpen), "online": .count(members.count { $0.status == .online }),
+        "members": .count(members.count), "nodes_heard_elsewhere": .count(await node.nodesHeardElsewhere()),
+      ], status: 201)
+  }
+
+  private func membersIfAny(of name: ChannelName) async -> [Member] { (try? await node.members(of: name)) ?? [] }
+
+  private func waitForCompany(in name: ChannelName, seconds: Double, events: AsyncStream<NodeEvent>) async {
+    await withDiscardingTaskGroup { group in
+      let waiting = AsyncStream<Void>.makeStream()
+      group.addTask {
+        if await hasCompany(in: name) { return waiting.continuation.finish() }
+        for await event in events where event.concerns(name) {
+          if await hasCompany(in: name) { break }
+        }
+        waiting.continuation.finish()
+      }
+      group.addTask {
+        try? await Task.sleep(for: .seconds(seconds))
+        waiting.continuation.finish()
+      }
+      for await _ in waiting.stream {}
+      group.cancelAll()
+    }
+  }
+
+  private func hasCompany(in name: ChannelName) async -> Bool {
+    await membersIfAny(of: name).contains { $0.status == .online && !$0.isSelf }
+  }
+
+  func leave(_ name: String) async throws -> Reply {
+    let name = try ChannelName(name)
+    try await node.leave(name)
+    return .json(["channel": .string(name.text)])
+  }
+
+  func members(_ name: String) async throws -> Reply {
+    return .json(.array(try await node.members(of: try ChannelName(name)).map { JSON($0) }))
+  }
+
+  // MARK: Messages
+
+  func history(_ name: String, _ request: Request) async throws -> Reply {
+    var limit = Self.historyCountDefault
+    if let text = request.query.first(where: { $0.name == "limit" })?.value {
+      guard let number = Int(text), (1...Self.historyCountMax).contains(number) else {
+        throw Problem.badRequest("limit must be a number from 1 to \(Self.historyCountMax)")
+      }
+      limit = number
+    }
+    return .json(.array(try await node.history(of: try ChannelName(name), limit: limit).map { JSON($0) }))
+  }
+
+  func send(_ name: String, _ request: Request) async throws -> Reply {
+    let fields = try Fields(request, known: ["body", "wait"])
+    let text = try fields.required("body")
+    let wait = try fields.seconds("wait", max: Self.waitSecondsMax)
+    return .json(JSON(try await node.send(text, to: try ChannelName(name), waiting: wait)), status: 201)
+  }
+
+  func hand(_ name: String, _ request: Request) async throws -> Reply {
+    let name = try ChannelName(name)
+    guard let isRaised = try Fields(request, known: ["raised"]).bool("raised") else {
+      throw Problem.badRequest("the body lacks \"raised\": true or false")
+    }
+    try await node.setHand(raised: isRaised, in: name)
+    return .json(["channel": .string(name.text), "raise_hand": .bool(isRaised)])
+  }
+
+  func tell(_ peer: String, _ request: Request) async throws -> Reply {
+    let text = try Fields(request, known: ["body"]).required("body")
+    let outcome = try await node.tell(text, peer: peer)
+    switch outcome {
+    case .delivered(let id): return .json(["message_id": .string(id.text), "outcome": "delivered"], status: 201)
+    case .queued(let id): return .json(["message_id": .string(id.text), "outcome": "queued"], status: 202)
+    }
+  }
+
+  // MARK: Media
+
+  func media(_ name: String) async throws -> Reply {
+    return .json(.array(try await node.media(of: try ChannelName(name)).map { JSON($0) }))
+  }
+
+  func share(_ name: String, _ request: Request) async throws -> Reply {
+    let fields = try Fields(request, known: ["path", "as"])
+    guard let path = try fields.path("path") else { throw Problem.badRequest("the body lacks \"path\"") }
+    var kind: ShareKind?
+    if let text = try fields.string("as") {
+      kind = ShareKind(rawValue: text)
+      guard kind != nil else { throw Problem.badRequest("\"as\" must be \"photo\" or \"file\"") }
+    }
+    return .json(JSON(try await node.share(path: path, as: kind, in: try ChannelName(name))), status: 201)
+  }
+
+  func unshare(_ text: String) async throws -> Reply {
+    let id = try mediaID(text)
+    try await node.unshare(id)
+    return .json(["media_id": .string(id.text)])
+  }
+
+  func download(_ request: Request) async throws -> Reply {
+    let fields = try Fields(request, known: ["media_id", "folder", "path", "replace"])
+    let id = try mediaID(try fields.required("media_id"))
+    let isReplacing = try fields.bool("replace") ?? false
+    let target: DownloadTarget
+    switch (try fields.path("folder"), try fields.path("path")) {
+    case (let folder?, nil): target = .folder(folder)
+    case (nil, let path?): target = .file(path, replacing: isReplacing)
+    default: throw Problem.badRequest("give either \"folder\" or \"path\"")
+    }
+    let (download, events) = try await node.download(id, to: target)
+    let node = node
+    return .stream { outlet in
+      let start = RenderedEvent.bytes(type: "started", data: ["media_id": .string(id.text)])
+      var isOpen = await outlet.write(start)
+      if isOpen {
+        for await event in events {
+          isOpen = await outlet.write(Self.rendered(event, of: id))
+          if !isOpen { break }
+        }
+      }
+      // Nobody is left to be told of the end.
+      if !isOpen || Task.isCancelled { await node.cancel(download) }
+    }
+  }
+
+  private static func rendered(_ event: DownloadEvent, of id: MediaID) -> [UInt8] {
+    switch event {
+    case .progress(let received, let total, let sourceCount):
+      RenderedEvent.bytes(
+        type: "progress",
+        data: ["received": .count(received), "size": .count(total), "sources": .count(sourceCount)])
+    case .finished(let path):
+      RenderedEvent.bytes(type: "finished", data: ["media_id": .string(id.text), "path": .string(path)])
+    case .failed(let error): RenderedEvent.bytes(type: "failed", data: Problem(error).json)
+    }
+  }
+
+  // MARK: Events
+
+  func events(_ request: Request) async throws -> Reply {
+    var filter: ChannelName?
+    if let text = request.query.first(where: { $0.name == "channel" })?.value { filter = try ChannelName(text) }
+    let (node, channel) = (node, filter)
+    return .stream { outlet in
+      let events = await node.events(bufferingCount: Self.bufferedEventCountMax)
+      // Says that from here on nothing is missed.
+      guard await outlet.write(Array(":listening\n\n".utf8)) else { return }
+      for await event in events where event.concerns(channel) {
+        guard await outlet.write(RenderedEvent(event).bytes) else { return }
+      }
+    }
+  }
+
+  // MARK: Names
+
+  private func mediaID(_ text: String) throws(Problem) -> MediaID {
+    guard let id = MediaID(text: text) else {
+      throw Problem(
+        status: 400, code: "bad_media_id", title: "Not a media ID",
+        detail: "a media ID is 52 characters of a–z and 2–7: see parley media CHANNEL")
+    }
+    return id
+  }
+}

@@ -1,0 +1,138 @@
+import Parley
+
+/// How the node's values look as JSON: members in snake_case, those of messages as in the message schema.
+extension JSON {
+  package init(_ peer: PeerSummary) {
+    self = [
+      "peer_id": .string(peer.peer.text), "display_name": .string(peer.displayName),
+      "fingerprint": .string(peer.peer.fingerprint), "status": .string(peer.isOnline ? "online" : "offline"),
+    ]
+  }
+
+  package init(_ member: Member) {
+    self = [
+      "peer_id": .string(member.peer.text), "display_name": .string(member.displayName),
+      "fingerprint": .string(member.peer.fingerprint), "status": .string(member.status.rawValue),
+      "raise_hand": .bool(member.isHandRaised), "self": .bool(member.isSelf),
+    ]
+  }
+
+  package init(_ channel: ChannelSummary) {
+    self = [
+      "name": .string(channel.name.text), "open": .bool(channel.isOpen), "online": .count(channel.onlineCount),
+      "members": .count(channel.memberCount),
+    ]
+  }
+
+  package init(_ status: NodeStatus) {
+    self = [
+      "peer_id": .string(status.peer.text), "display_name": .string(status.displayName),
+      "fingerprint": .string(status.peer.fingerprint), "state": .string(status.state.rawValue),
+      "tcp_port": .integer(Int64(status.tcpPort)), "interfaces": .array(status.interfaces.map { .string($0) }),
+      "sessions": .count(status.sessionCount), "nodes_heard": .count(status.nodesHeardCount),
+      "channels": .array(status.channels.map { JSON($0) }),
+    ]
+  }
+
+  /// The checked message as it travels, with what this node adds: `channel` (not for messages from peer to peer),
+  /// `cursor`, `delivered_to`. A sender's own members of these names are overwritten.
+  package init(_ message: Message) {
+    let base = (try? JSON(parsing: message.json)) ?? .null
+    var json = base.members == nil ? Self.fromFields(of: message) : base
+    json = json.setting("channel", to: message.channel.map { .string($0.text) } ?? .null)
+    json = json.setting("cursor", to: .count(message.cursor))
+    self = json.setting("delivered_to", to: .array(message.deliveredTo.map { .string($0.text) }))
+  }
+
+  private static func fromFields(of message: Message) -> JSON {
+    var members: [JSON.Field] = [
+      .init("sender", ["display_name": .string(message.senderName), "sender_id": .string(message.sender.text)]),
+      .init("message_id", .string(message.id.text)), .init("timestamp", .string(message.timestamp)),
+    ]
+    switch message.body {
+    case .text(let text): members += [.init("type", "text"), .init("body", .string(text))]
+    case .photo(let media): members += [.init("type", "photo")] + (JSON(media).members ?? [])
+    case .file(let media): members += [.init("type", "file")] + (JSON(media).members ?? [])
+    case .unknown(let kind): members += [.init("type", .string(kind))]
+    }
+    return .object(members)
+  }
+
+  package init(_ media: MediaReference) {
+    self = [
+      "media_id": .string(media.id.text), "file_name": .string(media.fileName),
+      "size": media.byteCount.map { .count($0) } ?? .null, "mime_type": media.mimeType.map { .string($0) } ?? .null,
+    ]
+  }
+
+  package init(_ summary: MediaSummary) {
+    self = .object(
+      (JSON(summary.media).members ?? []) + [
+        .init("type", .string(summary.kind)),
+        .init(
+          "sender",
+          ["display_name": .string(summary.senderName), "sender_id": .string(summary.sender.text)]),
+        .init("holders", .count(summary.holderCount)), .init("held_here", .bool(summary.isHeldHere)),
+      ])
+  }
+
+  package init(_ receipt: SendReceipt) {
+    self = [
+      "message_id": .string(receipt.id.text), "delivered_to": .array(receipt.deliveredTo.map { .string($0.text) }),
+      "present": .count(receipt.presentCount),
+    ]
+  }
+}
+
+/// An event as a server-sent event says it: its type, its data, and its cursor where it has one.
+struct RenderedEvent {
+  let type: String
+  let data: JSON
+  let cursor: UInt64?
+
+  init(_ event: NodeEvent) {
+    var cursor: UInt64?
+    switch event {
+    case .stateChanged(let state): (type, data) = ("state_changed", ["state": .string(state.rawValue)])
+    case .joined(let name): (type, data) = ("joined", ["channel": .string(name.text)])
+    case .left(let name): (type, data) = ("left", ["channel": .string(name.text)])
+    case .memberChanged(let name, let member):
+      (type, data) = ("member", JSON(member).setting("channel", to: .string(name.text)))
+    case .message(let message):
+      (type, data) = ("message", JSON(message))
+      cursor = message.cursor
+    case .delivered(let name, let id, let peer):
+      (type, data) = (
+        "delivered",
+        [
+          "channel": name.map { .string($0.text) } ?? .null, "message_id": .string(id.text),
+          "delivered_to": .string(peer.text),
+        ]
+      )
+    case .dropped(let count): (type, data) = ("dropped", ["count": .count(count)])
+    }
+    self.cursor = cursor
+  }
+
+  /// In the form of the HTML standard, section 9.2.
+  var bytes: [UInt8] { Self.bytes(type: type, data: data, cursor: cursor) }
+
+  static func bytes(type: String, data: JSON, cursor: UInt64? = nil) -> [UInt8] {
+    var text = cursor.map { "id: \($0)\n" } ?? ""
+    text += "event: \(type)\ndata: "
+    return Array(text.utf8) + data.bytes + Array("\n\n".utf8)
+  }
+}
+
+extension NodeEvent {
+  /// Whether a subscriber to one channel wants it: that channel's events, and what concerns every channel.
+  func concerns(_ channel: ChannelName?) -> Bool {
+    guard let channel else { return true }
+    return switch self {
+    case .stateChanged, .dropped: true
+    case .joined(let name), .left(let name), .memberChanged(let name, _): name == channel
+    case .message(let message): message.channel == channel
+    case .delivered(let name, _, _): name == channel
+    }
+  }
+}

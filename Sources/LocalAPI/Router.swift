@@ -1,0 +1,87 @@
+import Parley
+
+/// Which address does what.
+struct Router: Sendable {
+  let node: any NodeServing
+
+  private struct Route: Sendable {
+    let method: String
+    let pattern: String
+    let action: @Sendable (Router, Request, [String]) async throws -> Reply
+    init(
+      _ method: String, _ pattern: String,
+      _ action: @escaping @Sendable (Router, Request, [String]) async throws -> Reply
+    ) {
+      self.method = method
+      self.pattern = pattern
+      self.action = action
+    }
+
+    /// The parts of `segments` that stand where the pattern has `*`; nil when it does not match.
+    func match(_ segments: [String]) -> [String]? {
+      let parts = pattern.split(separator: "/")
+      guard parts.count == segments.count else { return nil }
+      var values: [String] = []
+      for (part, segment) in zip(parts, segments) {
+        if part == "*" { values.append(segment) } else if part != segment { return nil }
+      }
+      return values
+    }
+  }
+
+  enum Reply {
+    case json(JSON, status: UInt32 = 200)
+    /// `pump` writes to the outlet until it returns or the client is gone; it is cancelled then.
+    case stream(pump: @Sendable (EventOutlet) async -> Void)
+  }
+
+  private static let routes: [Route] = [
+    Route("GET", "v1/status") { router, _, _ in .json(JSON(await router.node.status())) },
+    Route("GET", "v1/id") { router, _, _ in await router.identity() },
+    Route("POST", "v1/down") { router, _, _ in await router.down() },
+    Route("GET", "v1/channels") { router, _, _ in .json(.array(await router.node.channels().map { JSON($0) })) },
+    Route("POST", "v1/channels") { router, request, _ in try await router.join(request) },
+    Route("DELETE", "v1/channels/*") { router, _, parts in try await router.leave(parts[0]) },
+    Route("GET", "v1/channels/*/members") { router, _, parts in try await router.members(parts[0]) },
+    Route("GET", "v1/channels/*/messages") { router, request, parts in try await router.history(parts[0], request) },
+    Route("POST", "v1/channels/*/messages") { router, request, parts in try await router.send(parts[0], request) },
+    Route("PUT", "v1/channels/*/hand") { router, request, parts in try await router.hand(parts[0], request) },
+    Route("GET", "v1/channels/*/media") { router, _, parts in try await router.media(parts[0]) },
+    Route("POST", "v1/channels/*/media") { router, request, parts in try await router.share(parts[0], request) },
+    Route("DELETE", "v1/media/*") { router, _, parts in try await router.unshare(parts[0]) },
+    Route("POST", "v1/downloads") { router, request, _ in try await router.download(request) },
+    Route("POST", "v1/peers/*/messages") { router, request, parts in try await router.tell(parts[0], request) },
+    Route("GET", "v1/events") { router, request, _ in try await router.events(request) },
+  ]
+
+  func respond(to request: Request, on exchange: Exchange) async throws {
+    var allowed: [String] = []
+    for route in Self.routes {
+      guard let parts = route.match(request.segments) else { continue }
+      guard route.method == request.method else {
+        allowed.append(route.method)
+        continue
+      }
+      switch try await route.action(self, request, parts) {
+      case .json(let json, let status): exchange.complete(.json(json, status: status))
+      case .stream(let pump): await Self.stream(pump, on: exchange)
+      }
+      return
+    }
+    throw allowed.isEmpty ? Problem.noRoute : Problem.wrongMethod(allowed: allowed)
+  }
+
+  private static func stream(_ pump: @escaping @Sendable (EventOutlet) async -> Void, on exchange: Exchange) async {
+    let outlet = EventOutlet()
+    guard exchange.complete(.stream(outlet)) else { return }
+    await withDiscardingTaskGroup { group in
+      group.addTask {
+        await pump(outlet)
+        outlet.finish()
+      }
+      // Ends with the client, or once the outlet is finished and read: libmicrohttpd closes it then.
+      await outlet.closed()
+      group.cancelAll()
+    }
+  }
+}

@@ -1,0 +1,266 @@
+import ParleyVocabulary
+import ParleyWire
+
+/// Who is connected to whom: addresses, replay windows, sessions and their ties, and to whom what arrives is passed on.
+/// Pure: no clock, no dice, no I/O.
+package struct LinksMachine: Sendable {
+  package let me: PeerID
+  package let instance: Instance
+  var channels: Set<ChannelID> = []
+  var peers: [PeerID: PeerLink] = [:]
+  var instances: [Instance: PeerID] = [:]
+  var sessions: [LinkID: Session] = [:]
+  var dials: [LinkID: Dial] = [:]
+  var fragments = FragmentPool()
+  var kept: PeerID?
+  var nextDial: UInt64 = 2
+  var nextCounter: UInt64 = 1
+  var nextPing: UInt64 = 1
+  package var tcpPort: UInt16 = 0
+  /// Instances heard on the network whose channel is none of ours are counted by the actor; these are ours.
+  package var sessionCount: Int { sessions.count }
+
+  package init(me: PeerID, instance: Instance) {
+    self.me = me
+    self.instance = instance
+  }
+
+  /// Whose instance this is, when an authenticated presence told.
+  package func peer(of instance: Instance) -> PeerID? { instances[instance] }
+
+  /// Where to dial a peer: the address it last answered from, else the one it last spoke from.
+  package func address(of peer: PeerID) -> Address? { peers[peer]?.dialAddress }
+  package func sharedChannels(with peer: PeerID) -> [ChannelID] {
+    peers[peer].map { Array($0.channels.intersection(channels)).sorted() } ?? []
+  }
+
+  package mutating func handle(_ event: LinksEvent, at now: Instant) -> [LinksEffect] {
+    switch event {
+    case .channelOpened(let channel): return open(channel)
+    case .channelClosed(let channel):
+      channels.remove(channel)
+      for peer in peers.keys { peers[peer]!.channels.remove(channel) }
+      return []
+    case .datagramOpened(let channel, let instance, let address, let frames):
+      return datagram(channel, instance, address, frames)
+    case .claimVerified(let channel, let claim, let address): return verified(claim, channel, address, now)
+    case .directOpened(let channel, let peer, let instance, let address, let message):
+      return direct(message, channel, peer, instance, address)
+    case .sessionOpened(let link, let facts): return opened(link, facts, now)
+    case .sessionClosed(let link, _): return closed(link)
+    case .sessionMessage(let link, let message): return received(message, link, now)
+    case .channelsProven(let link, let proven): return proved(proven, link)
+    case .multicast(let channel, let frames): return multicast(channel, frames)
+    case .unicast(let channel, let peer, let frames, let parts): return unicast(channel, peer, frames, parts)
+    case .send(let peer, let message): return send(message, to: peer, now)
+    case .sendIfOpen(let peer, let message):
+      guard let link = peers[peer]?.session else { return [] }
+      return [.sendFrame(link, message)]
+    case .keep(let peer): return keep(peer, now)
+    case .check(let peer): return check(peer, now)
+    case .introduce(let address): return introduce(address)
+    case .peerIsGone(let peer): return forgetSession(of: peer)
+    case .woke: return tick(now)
+    }
+  }
+
+  /// Gives a live thing of ours its instance, counter and port.
+  mutating func stamped(_ frame: OutboundFrame) -> OutboundFrame {
+    switch frame {
+    case .presence(var presence):
+      presence.author = me
+      presence.instance = instance
+      presence.counter = takeCounter()
+      presence.tcpPort = tcpPort
+      return .presence(presence)
+    case .live(var live):
+      live.author = me
+      live.instance = instance
+      live.counter = takeCounter()
+      return .live(live)
+    case .plain: return frame
+    }
+  }
+
+  private mutating func takeCounter() -> UInt64 {
+    defer { nextCounter += 1 }
+    return nextCounter
+  }
+
+  /// On the wire an entry may take several datagrams; whom no datagram reaches gets everything in the session.
+  private mutating func multicast(_ channel: ChannelID, _ frames: [OutboundFrame]) -> [LinksEffect] {
+    guard channels.contains(channel) else { return [] }
+    let stamped = frames.map { self.stamped($0) }
+    var effects: [LinksEffect] = []
+    var small: [OutboundFrame] = []
+    for frame in stamped {
+      if case .plain(.entry(let bytes)) = frame, bytes.count > FragmentRule.wholeByteCountMax {
+        effects += FragmentRule.split(bytes).map { .multicast(channel, [.plain(.fragment($0))]) }
+      } else {
+        small.append(frame)
+      }
+    }
+    if !small.isEmpty { effects.insert(.multicast(channel, small), at: 0) }
+    for (peer, known) in peers where known.candidate == nil && known.channels.contains(channel) {
+      guard let link = peers[peer]?.session else { continue }
+      for frame in stamped {
+        switch frame {
+        case .presence, .live: effects.append(.sendSigned(link, channel, frame))
+        case .plain(.entry(let bytes)):
+          effects.append(.sendFrame(link, .entries(channel, request: 0, [bytes], isLast: true)))
+        case .plain: break
+        }
+      }
+    }
+    return effects
+  }
+
+  private mutating func unicast(
+    _ channel: ChannelID, _ peer: PeerID, _ frames: [OutboundFrame], _ parts: [DirectMessage.Part]
+  ) -> [LinksEffect] {
+    guard let known = peers[peer] else { return [] }
+    let out = frames.map { stamped($0) }
+    guard let address = known.confirmed ?? known.candidate else {
+      // Only reachable through a session (introduced by hand).
+      guard let link = known.session else { return [] }
+      let signed: [LinksEffect] = out.compactMap { frame in
+        if case .plain = frame { return nil }
+        return .sendSigned(link, channel, frame)
+      }
+      return signed + (parts.isEmpty ? [] : [.sendFrame(link, .direct(channel, parts))])
+    }
+    let direct =
+      parts.isEmpty
+      ? nil : DirectFor(peer: peer, message: DirectMessage(counter: takeCounter(), parts: parts))
+    return [.unicast(channel, to: address, out, direct: direct)]
+  }
+
+  // MARK: Datagrams
+
+  private mutating func datagram(
+    _ channel: ChannelID, _ instance: Instance, _ address: Address, _ frames: [DatagramFrame]
+  ) -> [LinksEffect] {
+    guard channels.contains(channel), instance != self.instance else { return [] }
+    var effects: [LinksEffect] = []
+    var author = instances[instance]
+    for frame in frames {
+      switch frame {
+      case .presence(let signed):
+        guard let presence = try? Presence(decoding: signed.object[...]), presence.instance == instance,
+          isFresh(presence.author, instance, presence.counter, channel)
+        else { continue }
+        author = presence.author
+        effects.append(.verify(channel, .presence(presence, signed), from: address))
+      case .live(let signed):
+        guard let live = try? LiveObject(decoding: signed.object[...]), live.instance == instance,
+          isFresh(live.author, instance, live.counter, channel)
+        else { continue }
+        effects.append(.verify(channel, .live(live, signed), from: address))
+      case .entry(let bytes): effects.append(.tell(.messaging(.entryHeard(channel, bytes, from: author))))
+      case .fragment(let fragment):
+        guard let bytes = fragments.add(fragment, channel, instance) else { continue }
+        effects.append(.tell(.messaging(.entryHeard(channel, bytes, from: author))))
+      case .direct(let sealed):
+        guard let author else { continue }
+        effects.append(.openDirect(channel, sealed, from: address, author: author, instance))
+      case .suspect(let peer, let incarnation):
+        effects.append(.tell(.membership(.suspected(channel, peer, incarnation: incarnation))))
+      case .whoHas(let media):
+        guard let author else { continue }
+        effects.append(.tell(.media(.asked(channel, author, media))))
+      }
+    }
+    return effects
+  }
+
+  private func isFresh(_ author: PeerID, _ instance: Instance, _ counter: UInt64, _ channel: ChannelID) -> Bool {
+    guard let known = peers[author] else { return true }
+    guard known.instance == instance else { return true }
+    return known.live[channel, default: ReplayWindow()].isFresh(counter)
+  }
+
+  private mutating func verified(
+    _ claim: LiveClaim, _ channel: ChannelID, _ address: Address?, _ now: Instant
+  ) -> [LinksEffect] {
+    let (author, instance, counter) = claim.origin
+    guard channels.contains(channel) else { return [] }
+    if author == me {
+      guard instance != self.instance, case .presence(let presence, _) = claim else { return [] }
+      return [.tell(.login(.seenElsewhere(incarnation: presence.incarnation)))]
+    }
+    // Two claims of one counter can be under verification at once: the window decides here, too.
+    guard isFresh(author, instance, counter, channel) else { return [] }
+    if case .presence(let presence, _) = claim { adopt(presence, channel, address) }
+    guard var known = peers[author], known.instance == instance else { return [] }
+    known.live[channel, default: ReplayWindow()].accept(counter)
+    peers[author] = known
+    switch claim {
+    case .presence(let presence, _):
+      return [.tell(.membership(.presenceHeard(channel, presence, overSession: address == nil)))]
+    case .live(let live, _): return [.tell(.membership(.liveHeard(channel, live)))]
+    }
+  }
+
+  /// Learns port, instance and a candidate address. The confirmed address changes only with an echo from the new one.
+  private mutating func adopt(_ presence: Presence, _ channel: ChannelID, _ address: Address?) {
+    var known = peers[presence.author] ?? PeerLink(instance: presence.instance, incarnation: presence.incarnation)
+    guard presence.incarnation >= known.incarnation else { return }
+    if known.instance != presence.instance {
+      instances[known.instance] = nil
+      known.startAgain(as: presence.instance)
+    }
+    known.incarnation = presence.incarnation
+    known.tcpPort = presence.tcpPort
+    known.channels.insert(channel)
+    if let address { known.candidate = address }
+    instances[presence.instance] = presence.author
+    peers[presence.author] = known
+  }
+
+  private mutating func direct(
+    _ message: DirectMessage, _ channel: ChannelID, _ peer: PeerID, _ instance: Instance, _ address: Address
+  ) -> [LinksEffect] {
+    guard var known = peers[peer], known.instance == instance,
+      known.direct[channel, default: ReplayWindow()].isFresh(message.counter)
+    else { return [] }
+    known.direct[channel, default: ReplayWindow()].accept(message.counter)
+    known.confirmed = address
+    peers[peer] = known
+    return Self.passOn(message.parts, channel, peer)
+  }
+
+  static func passOn(_ parts: [DirectMessage.Part], _ channel: ChannelID, _ peer: PeerID) -> [LinksEffect] {
+    parts.map { part in
+      switch part {
+      case .probe(let nonce): .tell(.membership(.probed(channel, peer, nonce: nonce)))
+      case .echo(let nonce): .tell(.membership(.echoed(channel, peer, nonce: nonce)))
+      case .acknowledge(let log, let number):
+        .tell(.messaging(.acknowledged(channel, peer, log: log, number: number)))
+      case .holding(let media): .tell(.media(.holdingHeard(channel, peer, media)))
+      }
+    }
+  }
+}
+
+extension LiveClaim {
+  package var origin: (author: PeerID, instance: Instance, counter: UInt64) {
+    switch self {
+    case .presence(let presence, _): (presence.author, presence.instance, presence.counter)
+    case .live(let live, _): (live.author, live.instance, live.counter)
+    }
+  }
+
+  package var signed: Signed {
+    switch self {
+    case .presence(_, let signed), .live(_, let signed): signed
+    }
+  }
+
+  /// The context under which it is signed.
+  package var context: String {
+    switch self {
+    case .presence: Presence.context
+    case .live: LiveObject.context
+    }
+  }
+}

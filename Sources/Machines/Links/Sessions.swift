@@ -1,0 +1,299 @@
+import ParleyVocabulary
+import ParleyWire
+
+/// What the links machine knows of one peer.
+struct PeerLink: Equatable, Sendable {
+  var instance: Instance
+  var incarnation: UInt64
+  var tcpPort: UInt16 = 0
+  /// Shared with us as far as presence or proofs told.
+  var channels: Set<ChannelID> = []
+  /// Where authenticated presence last came from.
+  var candidate: Address?
+  /// Where something only this peer could seal last came from.
+  var confirmed: Address?
+  var live: [ChannelID: ReplayWindow] = [:]
+  var direct: [ChannelID: ReplayWindow] = [:]
+  var session: LinkID?
+  var dial: LinkID?
+  /// Waits for the session that is being dialled.
+  var queue: [SessionMessage] = []
+  var queuedByteCount = 0
+  /// Membership waits for the dial's outcome.
+  var isChecked = false
+
+  init(instance: Instance, incarnation: UInt64) {
+    self.instance = instance
+    self.incarnation = incarnation
+  }
+
+  var dialAddress: Address? { (confirmed ?? candidate).map { $0.with(port: tcpPort) } }
+
+  mutating func startAgain(as instance: Instance) {
+    self.instance = instance
+    live = [:]
+    direct = [:]
+    confirmed = nil
+    channels = []
+  }
+}
+
+struct Session: Equatable, Sendable {
+  let peer: PeerID
+  let instance: Instance
+  let isInitiator: Bool
+  var channels: Set<ChannelID>
+  var lastHeard: Instant
+  var lastUsed: Instant
+  var pingSent: Instant?
+}
+
+struct Dial: Equatable, Sendable {
+  /// Nil when dialled by address alone.
+  let peer: PeerID?
+}
+
+/// Bounds and times of sessions.
+enum SessionRule {
+  static let queueByteCountMax = 4 << 20
+  /// A session that carries nothing is probed after this long…
+  static let quiet = Span.seconds(2)
+  /// …and given up after this much silence more.
+  static let silence = Span.seconds(3)
+  /// Closed when nobody has used it for this long and it is not kept.
+  static let idle = Span.seconds(30)
+  static let tick = Span.milliseconds(500)
+}
+
+extension LinksMachine {
+  mutating func open(_ channel: ChannelID) -> [LinksEffect] {
+    channels.insert(channel)
+    // Sessions that stand may share it: prove it there.
+    return sessions.keys.sorted { $0.value < $1.value }.map { .prove($0, [channel]) }
+  }
+
+  mutating func send(_ message: SessionMessage, to peer: PeerID, _ now: Instant) -> [LinksEffect] {
+    guard var known = peers[peer] else { return [.tell(.messaging(.sessionFailed(peer)))] }
+    if let link = known.session {
+      sessions[link]?.lastUsed = now
+      return [.sendFrame(link, message)]
+    }
+    let byteCount = message.encoded.count
+    guard known.queuedByteCount + byteCount <= SessionRule.queueByteCountMax else { return [] }
+    known.queue.append(message)
+    known.queuedByteCount += byteCount
+    peers[peer] = known
+    return dial(peer)
+  }
+
+  mutating func dial(_ peer: PeerID) -> [LinksEffect] {
+    guard var known = peers[peer], known.session == nil, known.dial == nil else { return [] }
+    let shared = known.channels.intersection(channels).sorted()
+    guard let address = known.dialAddress, address.port != 0, !shared.isEmpty else { return failed(peer) }
+    let link = LinkID(nextDial)
+    nextDial += 2
+    known.dial = link
+    peers[peer] = known
+    dials[link] = Dial(peer: peer)
+    return [.dial(link, address, expecting: peer, channels: shared)]
+  }
+
+  mutating func introduce(_ address: Address) -> [LinksEffect] {
+    guard !channels.isEmpty else { return [] }
+    let link = LinkID(nextDial)
+    nextDial += 2
+    dials[link] = Dial(peer: nil)
+    return [.dial(link, address, expecting: nil, channels: channels.sorted())]
+  }
+
+  mutating func keep(_ peer: PeerID?, _ now: Instant) -> [LinksEffect] {
+    kept = peer
+    guard let peer else { return [] }
+    return dial(peer) + [.wake(at: now + SessionRule.tick)]
+  }
+
+  mutating func check(_ peer: PeerID, _ now: Instant) -> [LinksEffect] {
+    guard var known = peers[peer] else { return [.tell(.membership(.dialFailed(peer)))] }
+    known.isChecked = true
+    let link = known.session
+    known.session = nil
+    peers[peer] = known
+    // What stands may be dead without our knowing: the check is a new dial. The old one closes without suspicion.
+    var effects: [LinksEffect] = []
+    if let link {
+      sessions[link] = nil
+      effects.append(.close(link, afterWrites: false))
+    }
+    return effects + dial(peer)
+  }
+
+  mutating func forgetSession(of peer: PeerID) -> [LinksEffect] {
+    guard var known = peers[peer] else { return [] }
+    let link = known.session
+    known.session = nil
+    known.queue = []
+    known.queuedByteCount = 0
+    peers[peer] = known
+    guard let link else { return [] }
+    sessions[link] = nil
+    return [.close(link, afterWrites: false)]
+  }
+
+  mutating func opened(_ link: LinkID, _ facts: SessionFacts, _ now: Instant) -> [LinksEffect] {
+    let dial = dials.removeValue(forKey: link)
+    guard facts.peer != me else { return [.close(link, afterWrites: false)] }
+    var known = peers[facts.peer] ?? PeerLink(instance: facts.instance, incarnation: 0)
+    if known.instance != facts.instance {
+      instances[known.instance] = nil
+      known.startAgain(as: facts.instance)
+    }
+    instances[facts.instance] = facts.peer
+    known.channels.formUnion(facts.channels)
+    if known.dial == link { known.dial = nil }
+    var effects: [LinksEffect] = []
+    if let standing = known.session, let other = sessions[standing], other.instance == facts.instance {
+      // Both dialled: the one dialled by the smaller PeerID stays.
+      let newIsSmallers = facts.isInitiator == (me < facts.peer)
+      let standingIsSmallers = other.isInitiator == (me < facts.peer)
+      if standingIsSmallers, !newIsSmallers {
+        peers[facts.peer] = known
+        return [.close(link, afterWrites: false)] + checked(facts.peer)
+      }
+      sessions[standing] = nil
+      effects.append(.close(standing, afterWrites: true))
+    }
+    known.session = link
+    let queue = known.queue
+    known.queue = []
+    known.queuedByteCount = 0
+    peers[facts.peer] = known
+    sessions[link] = Session(
+      peer: facts.peer, instance: facts.instance, isInitiator: facts.isInitiator, channels: Set(facts.channels),
+      lastHeard: now, lastUsed: now)
+    effects += queue.map { .sendFrame(link, $0) }
+    effects += checked(facts.peer)
+    for channel in facts.channels {
+      effects.append(
+        .tell(.membership(.sessionOpened(channel, facts.peer, facts.instance, wasIntroduced: dial?.peer == nil))))
+    }
+    let unproven = channels.subtracting(facts.channels).sorted()
+    if !unproven.isEmpty { effects.append(.prove(link, unproven)) }
+    return effects + [.wake(at: now + SessionRule.tick)]
+  }
+
+  private mutating func checked(_ peer: PeerID) -> [LinksEffect] {
+    guard peers[peer]?.isChecked == true else { return [] }
+    peers[peer]!.isChecked = false
+    return [.tell(.membership(.dialSucceeded(peer)))]
+  }
+
+  mutating func closed(_ link: LinkID) -> [LinksEffect] {
+    if let dial = dials.removeValue(forKey: link) {
+      guard let peer = dial.peer else { return [] }
+      if peers[peer]?.dial == link { peers[peer]!.dial = nil }
+      return peers[peer]?.session == nil ? failed(peer) : []
+    }
+    guard let session = sessions.removeValue(forKey: link) else { return [] }
+    guard peers[session.peer]?.session == link else { return [] }
+    peers[session.peer]!.session = nil
+    return [
+      .tell(.messaging(.sessionFailed(session.peer))),
+      .tell(.membership(.sessionLost(session.peer, session.instance))),
+    ]
+  }
+
+  private mutating func failed(_ peer: PeerID) -> [LinksEffect] {
+    guard var known = peers[peer] else { return [] }
+    known.queue = []
+    known.queuedByteCount = 0
+    let wasChecked = known.isChecked
+    known.isChecked = false
+    peers[peer] = known
+    var effects: [LinksEffect] = [.tell(.messaging(.sessionFailed(peer)))]
+    if wasChecked {
+      effects.append(.tell(.membership(.dialFailed(peer))))
+    } else if kept == peer {
+      effects.append(.tell(.membership(.sessionLost(peer, known.instance))))
+    }
+    return effects
+  }
+
+  mutating func proved(_ proven: [ChannelID], _ link: LinkID) -> [LinksEffect] {
+    guard var session = sessions[link] else { return [] }
+    let new = Set(proven).intersection(channels).subtracting(session.channels)
+    guard !new.isEmpty else { return [] }
+    session.channels.formUnion(new)
+    sessions[link] = session
+    peers[session.peer]?.channels.formUnion(new)
+    // The other side proves it back, unless it was first.
+    return [.prove(link, new.sorted())]
+      + new.sorted().map {
+        .tell(.membership(.sessionOpened($0, session.peer, session.instance, wasIntroduced: false)))
+      }
+  }
+
+  mutating func received(_ message: SessionMessage, _ link: LinkID, _ now: Instant) -> [LinksEffect] {
+    guard var session = sessions[link] else { return [] }
+    session.lastHeard = now
+    session.pingSent = nil
+    switch message {
+    case .ping, .pong: break
+    default: session.lastUsed = now
+    }
+    sessions[link] = session
+    let peer = session.peer
+    switch message {
+    case .ping(let nonce): return [.sendFrame(link, .pong(nonce))]
+    case .pong: return [.tell(.membership(.sessionAlive(peer, session.instance)))]
+    case .prove: return []
+    case .closing:
+      sessions[link] = nil
+      if peers[peer]?.session == link { peers[peer]!.session = nil }
+      return [.close(link, afterWrites: true)]
+    case .presence(let channel, let signed):
+      guard session.channels.contains(channel), let presence = try? Presence(decoding: signed.object[...]),
+        presence.author == peer, presence.instance == session.instance
+      else { return [] }
+      return [.verify(channel, .presence(presence, signed), from: nil)]
+    case .live(let channel, let signed):
+      guard session.channels.contains(channel), let live = try? LiveObject(decoding: signed.object[...]),
+        live.author == peer, live.instance == session.instance
+      else { return [] }
+      return [.verify(channel, .live(live, signed), from: nil)]
+    case .heads(let channel, _, _, _), .want(let channel, _, _), .entries(let channel, _, _, _):
+      guard session.channels.contains(channel), channels.contains(channel) else { return [] }
+      return [.tell(.messaging(.sessionMessage(peer, message)))]
+    case .direct(let channel, let parts):
+      guard session.channels.contains(channel), channels.contains(channel) else { return [] }
+      return Self.passOn(parts, channel, peer)
+    case .peerMessage, .peerStored: return [.tell(.messaging(.sessionMessage(peer, message)))]
+    }
+  }
+
+  /// Probes quiet sessions, gives up silent ones, closes idle ones, and asks to be woken while there are any.
+  mutating func tick(_ now: Instant) -> [LinksEffect] {
+    var effects: [LinksEffect] = []
+    for link in sessions.keys.sorted(by: { $0.value < $1.value }) {
+      var session = sessions[link]!
+      if let sent = session.pingSent, now - sent >= SessionRule.silence {
+        effects.append(.close(link, afterWrites: false))
+        effects += closed(link)
+        continue
+      }
+      if session.isInitiator, session.peer != kept, now - session.lastUsed >= SessionRule.idle {
+        effects += [.sendFrame(link, .closing), .close(link, afterWrites: true)]
+        sessions[link] = nil
+        if peers[session.peer]?.session == link { peers[session.peer]!.session = nil }
+        continue
+      }
+      if session.pingSent == nil, now - session.lastHeard >= SessionRule.quiet {
+        session.pingSent = now
+        sessions[link] = session
+        effects.append(.sendFrame(link, .ping(nextPing)))
+        nextPing += 1
+      }
+    }
+    if !sessions.isEmpty { effects.append(.wake(at: now + SessionRule.tick)) }
+    return effects
+  }
+}

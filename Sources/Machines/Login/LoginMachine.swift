@@ -1,0 +1,164 @@
+import ParleyVocabulary
+import ParleyWire
+
+/// As the RTM tutorial names them.
+package enum LoginState: String, Equatable, Sendable {
+  /// → `connecting`: login.
+  case disconnected
+  /// → `connected`: an interface works. → `disconnected`: logout.
+  case connecting
+  /// → `reconnecting`: the last interface is gone. → `aborted`: the identity was started elsewhere.
+  case connected
+  /// → `connected`: an interface works again.
+  case reconnecting
+  /// The end: another node runs this identity under a higher incarnation.
+  case aborted
+}
+
+package enum LoginEvent: Equatable, Sendable {
+  case loggedIn(DisplayName, incarnation: UInt64)
+  case loggedOut
+  /// How many interfaces work now.
+  case interfacesChanged(workingCount: Int)
+  case joinRequested(RequestID, ChannelName, ChannelID)
+  /// What the disk had of the channel.
+  case restored(ChannelID, logs: [RestoredLog], lamport: UInt64, members: [MemberRecord])
+  case restoreFailed(ChannelID, reason: String)
+  case leaveRequested(RequestID, ChannelName)
+  /// Our own PeerID was heard, signed, in another run.
+  case seenElsewhere(incarnation: UInt64)
+}
+
+package enum LoginEffect: Equatable, Sendable {
+  /// Load what the disk has of this channel.
+  case restore(ChannelID)
+  case stateChanged(LoginState)
+  case answer(RequestID, LoginAnswer)
+  /// The channel is open from now on, for the application and for the profile that remembers it.
+  case opened(ChannelName, ChannelID)
+  case closed(ChannelName, ChannelID)
+  case tell(NodeEvent)
+}
+
+package enum LoginAnswer: Equatable, Sendable {
+  case done
+  case otherSecret
+  case tooMany(countMax: Int)
+  case notInChannel
+  case disk(String)
+  case aborted
+}
+
+/// Who we are in this run, the connection state, and which channels we are in.
+package struct LoginMachine: Sendable {
+  private enum Place: Equatable, Sendable {
+    /// → `open`: the disk has answered.
+    case opening(ChannelName, [RequestID])
+    case open(ChannelName)
+
+    var name: ChannelName {
+      switch self {
+      case .opening(let name, _), .open(let name): name
+      }
+    }
+  }
+
+  package private(set) var state = LoginState.disconnected
+  private var displayName: DisplayName?
+  private var incarnation: UInt64 = 0
+  private var places: [ChannelID: Place] = [:]
+
+  package init() {}
+
+  package mutating func handle(_ event: LoginEvent, at now: Instant) -> [LoginEffect] {
+    switch event {
+    case .loggedIn(let name, let incarnation):
+      displayName = name
+      self.incarnation = incarnation
+      return move(to: .connecting)
+    case .loggedOut: return loggedOut()
+    case .interfacesChanged(let workingCount):
+      switch state {
+      case .connecting, .reconnecting: return workingCount > 0 ? move(to: .connected) : []
+      case .connected: return workingCount == 0 ? move(to: .reconnecting) : []
+      case .disconnected, .aborted: return []
+      }
+    case .joinRequested(let request, let name, let channel): return join(request, name, channel)
+    case .restored(let channel, let logs, let lamport, let members):
+      return restored(channel, logs, lamport, members)
+    case .restoreFailed(let channel, let reason):
+      guard case .opening(_, let requests) = places[channel] else { return [] }
+      places[channel] = nil
+      return requests.map { .answer($0, .disk(reason)) }
+    case .leaveRequested(let request, let name): return leave(request, name)
+    case .seenElsewhere(let other):
+      // Lower ones are a past of ours, or a replay of it.
+      guard other > incarnation, state != .aborted, state != .disconnected else { return [] }
+      return leaveAll() + move(to: .aborted)
+    }
+  }
+
+  private mutating func move(to new: LoginState) -> [LoginEffect] {
+    guard new != state else { return [] }
+    state = new
+    return [.stateChanged(new)]
+  }
+
+  private mutating func loggedOut() -> [LoginEffect] {
+    guard state != .disconnected else { return [] }
+    return leaveAll() + (state == .aborted ? [] : move(to: .disconnected))
+  }
+
+  /// Says goodbye; the profile goes on remembering the channels.
+  private mutating func leaveAll() -> [LoginEffect] {
+    let all = places.keys.sorted()
+    places = [:]
+    return all.flatMap { leaving($0) }
+  }
+
+  /// Membership closes the channel in the links once it has said goodbye.
+  private func leaving(_ channel: ChannelID) -> [LoginEffect] {
+    [
+      .tell(.membership(.left(channel))), .tell(.messaging(.left(channel))), .tell(.media(.channelClosed(channel))),
+    ]
+  }
+
+  private mutating func join(_ request: RequestID, _ name: ChannelName, _ channel: ChannelID) -> [LoginEffect] {
+    guard state != .aborted else { return [.answer(request, .aborted)] }
+    switch places[channel] {
+    case .open: return [.answer(request, .done)]
+    case .opening(let name, let requests):
+      places[channel] = .opening(name, requests + [request])
+      return []
+    case nil:
+      if places.values.contains(where: { $0.name == name }) { return [.answer(request, .otherSecret)] }
+      guard places.count < Limit.channelsPerNodeMax else {
+        return [.answer(request, .tooMany(countMax: Limit.channelsPerNodeMax))]
+      }
+      places[channel] = .opening(name, [request])
+      return [.restore(channel)]
+    }
+  }
+
+  private mutating func restored(
+    _ channel: ChannelID, _ logs: [RestoredLog], _ lamport: UInt64, _ members: [MemberRecord]
+  ) -> [LoginEffect] {
+    guard case .opening(let name, let requests) = places[channel], let displayName else { return [] }
+    places[channel] = .open(name)
+    return [
+      .opened(name, channel), .tell(.links(.channelOpened(channel))),
+      .tell(.messaging(.joined(channel, logs: logs, lamport: lamport))),
+      .tell(
+        .membership(
+          .joined(channel, displayName: displayName, incarnation: incarnation, remembered: members))),
+    ] + requests.map { .answer($0, .done) }
+  }
+
+  private mutating func leave(_ request: RequestID, _ name: ChannelName) -> [LoginEffect] {
+    guard let channel = places.first(where: { $0.value == .open(name) })?.key else {
+      return [.answer(request, .notInChannel)]
+    }
+    places[channel] = nil
+    return leaving(channel) + [.closed(name, channel), .answer(request, .done)]
+  }
+}

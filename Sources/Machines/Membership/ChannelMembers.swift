@@ -1,0 +1,157 @@
+import ParleyVocabulary
+import ParleyWire
+
+/// One channel's members and our own place in it.
+struct ChannelMembers: Equatable, Sendable {
+  struct Hand: Equatable, Sendable {
+    let order: OrderKey
+    let isRaised: Bool
+  }
+
+  let displayName: DisplayName
+  let incarnation: UInt64
+  let nonce: UInt64
+  let ownStatus: [UInt8]
+  let ownStatusHash: UInt64
+  var members: [PeerID: MemberState] = [:]
+  /// Those told to messaging as present.
+  var present: Set<PeerID> = []
+  /// The newest raise_hand of each log.
+  var hands: [LogKey: Hand] = [:]
+  var isOwnHandRaised = false
+  var digest = HeadsDigest(of: [:])
+  var head: UInt64 = 0
+  var lamport: UInt64 = 0
+  var interval = MembershipRule.lively
+  var burstIndex = 0
+  var nextBeacon: Instant
+  private let me: PeerID
+
+  init(displayName: DisplayName, incarnation: UInt64, nonce: UInt64, me: PeerID, now: Instant) {
+    self.displayName = displayName
+    self.incarnation = incarnation
+    self.nonce = nonce
+    self.me = me
+    ownStatus = Self.status(displayName, isOnline: true, me)
+    ownStatusHash = Presence.hash(ofStatus: ownStatus)
+    nextBeacon = now + MembershipRule.burst[0]
+  }
+
+  func status(isOnline: Bool, _ me: PeerID) -> [UInt8] { Self.status(displayName, isOnline: isOnline, me) }
+
+  private static func status(_ name: DisplayName, isOnline: Bool, _ me: PeerID) -> [UInt8] {
+    SchemaMessage(
+      sender: Sender(peer: me, displayName: name), messageID: nil, timestamp: nil,
+      content: StatusKind(isOnline: isOnline)
+    ).encoded
+  }
+
+  func ownView(_ me: PeerID) -> MemberView {
+    MemberView(peer: me, displayName: displayName, isOnline: true, isHandRaised: isOwnHandRaised)
+  }
+
+  mutating func remember(_ record: MemberRecord, _ now: Instant) {
+    members[record.peer] = MemberState(
+      instance: Instance(0), incarnation: record.incarnation, displayName: record.displayName, phase: .gone,
+      lastHeard: now, interval: MembershipRule.quiet, digest: HeadsDigest(of: [:]), isListed: true)
+  }
+
+  func newMember(_ presence: Presence, _ now: Instant) -> MemberState {
+    MemberState(
+      instance: presence.instance, incarnation: presence.incarnation, displayName: nil, phase: .gone,
+      lastHeard: now, interval: MembershipRule.lively, digest: presence.digest)
+  }
+
+  /// Beacons come often again, and slow down from there.
+  mutating func becomeLively(_ now: Instant) {
+    interval = max(MembershipRule.lively, MembershipRule.perMember * members.count)
+    nextBeacon = min(nextBeacon, now + interval)
+  }
+
+  mutating func scheduleBeacon(_ now: Instant, _ jitter: inout Jitter) {
+    if burstIndex < MembershipRule.burst.count {
+      nextBeacon = now + MembershipRule.burst[burstIndex]
+      burstIndex += 1
+      return
+    }
+    let floor = max(MembershipRule.lively, MembershipRule.perMember * present.count)
+    nextBeacon = now + jitter.span(.init(microseconds: interval.microseconds * 9 / 10), interval)
+    let slower = Span(microseconds: interval.microseconds * 3 / 2)
+    interval = max(floor, min(slower, max(MembershipRule.quiet, floor)))
+  }
+
+  mutating func noteHand(_ entry: Entry, isRaised: Bool) {
+    if let known = hands[entry.key], known.order >= entry.order { return }
+    hands[entry.key] = Hand(order: entry.order, isRaised: isRaised)
+    if entry.key.author == me {
+      isOwnHandRaised = isRaised
+    } else if var member = members[entry.key.author], member.instance == entry.key.log {
+      member.isHandRaised = isRaised
+      members[entry.key.author] = member
+    }
+  }
+
+  /// When something here is due.
+  var nextDue: Instant? {
+    var due = nextBeacon
+    for member in members.values {
+      switch member.phase {
+      case .claimed(let probing), .suspect(let probing):
+        if !probing.isDialling { due = min(due, probing.nextAt) }
+      case .present: due = min(due, member.silentAt)
+      case .gone: break
+      }
+    }
+    return due
+  }
+}
+
+extension MemberState {
+  /// When silence becomes suspicious.
+  var silentAt: Instant { lastHeard + interval * 2 + MembershipRule.grace }
+
+  mutating func startAgain(as presence: Presence) {
+    instance = presence.instance
+    phase = .gone
+    isHandRaised = false
+    statusHash = 0
+  }
+
+  mutating func take(_ presence: Presence, _ peer: PeerID, _ now: Instant) {
+    incarnation = presence.incarnation
+    lastHeard = now
+    // An interval of years would keep a crashed member present for years.
+    interval = min(.milliseconds(Int(clamping: min(presence.intervalMilliseconds, 3_600_000))), .seconds(600))
+    digest = presence.digest
+    head = presence.head
+    lamport = presence.lamport
+    theirNonce = presence.nonce
+    guard !presence.status.isEmpty, presence.statusHash != statusHash,
+      let message = try? SchemaMessage(decoding: presence.status, author: peer),
+      let status = message.content as? StatusKind, status.isOnline
+    else { return }
+    displayName = message.sender.displayName
+    statusHash = presence.statusHash
+  }
+}
+
+/// What messaging needs of a presence.
+package struct PresenceFacts: Equatable, Sendable {
+  package let digest: HeadsDigest
+  package let head: UInt64
+  package let lamport: UInt64
+  package let wantsAcknowledgement: Bool
+
+  package init(digest: HeadsDigest, head: UInt64, lamport: UInt64, wantsAcknowledgement: Bool = false) {
+    self.digest = digest
+    self.head = head
+    self.lamport = lamport
+    self.wantsAcknowledgement = wantsAcknowledgement
+  }
+
+  init(_ presence: Presence) {
+    self.init(
+      digest: presence.digest, head: presence.head, lamport: presence.lamport,
+      wantsAcknowledgement: presence.wantsAcknowledgement)
+  }
+}

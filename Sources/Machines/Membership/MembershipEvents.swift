@@ -1,0 +1,60 @@
+import ParleyVocabulary
+import ParleyWire
+
+/// A member as the application sees it.
+package struct MemberView: Equatable, Sendable {
+  package let peer: PeerID
+  package let displayName: DisplayName
+  package let isOnline: Bool
+  package let isHandRaised: Bool
+  package init(peer: PeerID, displayName: DisplayName, isOnline: Bool, isHandRaised: Bool) {
+    self.peer = peer
+    self.displayName = displayName
+    self.isOnline = isOnline
+    self.isHandRaised = isHandRaised
+  }
+}
+
+/// A member as the disk remembers it.
+package struct MemberRecord: Equatable, Sendable {
+  package let peer: PeerID
+  package let displayName: DisplayName
+  package let isOnline: Bool
+  package let incarnation: UInt64
+  package init(peer: PeerID, displayName: DisplayName, isOnline: Bool, incarnation: UInt64) {
+    self.peer = peer
+    self.displayName = displayName
+    self.isOnline = isOnline
+    self.incarnation = incarnation
+  }
+}
+
+package enum MembershipEvent: Equatable, Sendable {
+  case joined(ChannelID, displayName: DisplayName, incarnation: UInt64, remembered: [MemberRecord])
+  case left(ChannelID)
+  /// Signature and freshness are checked.
+  case presenceHeard(ChannelID, Presence, overSession: Bool)
+  case liveHeard(ChannelID, LiveObject)
+  case probed(ChannelID, PeerID, nonce: UInt64)
+  case echoed(ChannelID, PeerID, nonce: UInt64)
+  case suspected(ChannelID, PeerID, incarnation: UInt64)
+  case sessionOpened(ChannelID, PeerID, Instance, wasIntroduced: Bool)
+  /// It answered a ping in the session.
+  case sessionAlive(PeerID, Instance)
+  case sessionLost(PeerID, Instance)
+  case dialSucceeded(PeerID)
+  case dialFailed(PeerID)
+  /// What we hold changed: repeated in our presence. `isUnacknowledged`: somebody present lacks our head.
+  case headsChanged(ChannelID, HeadsDigest, head: UInt64, lamport: UInt64)
+  case announceHead(ChannelID)
+  /// A hidden entry is stored; the newest raise_hand of a member's running log counts.
+  case hiddenEntryStored(ChannelID, Entry)
+  case woke
+}
+
+package enum MembershipEffect: Equatable, Sendable {
+  case announce(ChannelID, MemberView)
+  case persist(ChannelID, MemberRecord)
+  case wake(at: Instant)
+  case tell(NodeEvent)
+}

@@ -1,0 +1,295 @@
+import ParleyHashing
+import ParleyVocabulary
+import ParleyWire
+
+/// Who is in each channel, who is there now, and whose hand is up. Failure detection after SWIM (Das, Gupta,
+/// Motivala 2002): suspicion, probes, refutation; the last word is a failed dial.
+package struct MembershipMachine: Sendable {
+  package let me: PeerID
+  package let instance: Instance
+  var channels: [ChannelID: ChannelMembers] = [:]
+  private let nonceKey: [UInt8]
+  private var nonceCount: UInt64 = 0
+  var jitter: Jitter
+  var successor: PeerID?
+
+  /// `nonceKey`: 32 secret bytes drawn by Sealing for this run; nonces are a keyed hash of a count under it, so that a
+  /// step that needs a thousand of them need not wait for a source of randomness. `seed` steers timing only.
+  package init(me: PeerID, instance: Instance, nonceKey: [UInt8], seed: UInt64) {
+    precondition(nonceKey.count == 32, "a nonce key is 32 bytes")
+    self.me = me
+    self.instance = instance
+    self.nonceKey = nonceKey
+    jitter = Jitter(seed: seed)
+  }
+
+  /// Everybody ever listed in a channel, ourselves included.
+  package func members(of channel: ChannelID) -> [MemberView] {
+    guard let state = channels[channel] else { return [] }
+    let others = state.members.compactMap { $1.view($0) }
+    return others + [state.ownView(me)]
+  }
+
+  package func presentPeers(in channel: ChannelID) -> [PeerID] {
+    channels[channel].map { $0.members.filter(\.value.isPresent).keys.sorted() } ?? []
+  }
+
+  package mutating func handle(_ event: MembershipEvent, at now: Instant) -> [MembershipEffect] {
+    var effects = step(event, now)
+    effects += refreshSuccessor()
+    if let due = channels.values.compactMap(\.nextDue).min() { effects.append(.wake(at: due)) }
+    return effects
+  }
+
+  private mutating func step(_ event: MembershipEvent, _ now: Instant) -> [MembershipEffect] {
+    switch event {
+    case .joined(let channel, let displayName, let incarnation, let remembered):
+      return joined(channel, displayName, incarnation, remembered, now)
+    case .left(let channel): return left(channel)
+    case .presenceHeard(let channel, let presence, let overSession):
+      return heard(presence, channel, overSession, now)
+    case .liveHeard(let channel, let live): return heard(live, channel, now)
+    case .probed(let channel, let peer, let nonce): return probed(channel, peer, nonce, now)
+    case .echoed(let channel, let peer, let nonce): return echoed(channel, peer, nonce, now)
+    case .suspected(let channel, let peer, let incarnation): return suspected(channel, peer, incarnation, now)
+    case .sessionOpened(let channel, let peer, let instance, let wasIntroduced):
+      return sessionOpened(channel, peer, instance, wasIntroduced, now)
+    case .sessionAlive(let peer, let instance): return sessionAlive(peer, instance, now)
+    case .sessionLost(let peer, let instance): return sessionLost(peer, instance, now)
+    case .dialSucceeded(let peer): return dialSucceeded(peer, now)
+    case .dialFailed(let peer): return dialFailed(peer, now)
+    case .headsChanged(let channel, let digest, let head, let lamport):
+      guard var state = channels[channel] else { return [] }
+      let isNews = state.digest != digest
+      state.digest = digest
+      state.head = head
+      state.lamport = lamport
+      if isNews { state.becomeLively(now) }
+      channels[channel] = state
+      return []
+    case .announceHead(let channel):
+      guard channels[channel] != nil else { return [] }
+      return [beacon(channel, full: false, wantsAcknowledgement: true)]
+    case .hiddenEntryStored(let channel, let entry): return stored(entry, channel)
+    case .woke: return woke(now)
+    }
+  }
+
+  mutating func takeNonce() -> UInt64 {
+    nonceCount += 1
+    var count = ByteWriter()
+    count.uint64(nonceCount)
+    let hash = BLAKE2b.hash(count.bytes, byteCount: 16, key: nonceKey)
+    return hash.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+  }
+
+  // MARK: Joining and leaving
+
+  private mutating func joined(
+    _ channel: ChannelID, _ displayName: DisplayName, _ incarnation: UInt64, _ remembered: [MemberRecord],
+    _ now: Instant
+  ) -> [MembershipEffect] {
+    guard channels[channel] == nil else { return [] }
+    var state = ChannelMembers(
+      displayName: displayName, incarnation: incarnation, nonce: takeNonce(), me: me, now: now)
+    for record in remembered where record.peer != me { state.remember(record, now) }
+    channels[channel] = state
+    return [beacon(channel, full: true), .announce(channel, state.ownView(me))]
+  }
+
+  private mutating func left(_ channel: ChannelID) -> [MembershipEffect] {
+    guard let state = channels.removeValue(forKey: channel) else { return [] }
+    let status = state.status(isOnline: false, me)
+    // Nobody acknowledges a goodbye, so it is said three times (each with a counter of its own, under one meaning).
+    let goodbye = OutboundFrame.live(LiveObject(author: me, instance: instance, counter: 0, json: status))
+    let present = state.members.filter(\.value.isPresent).keys.sorted()
+    return (0..<3).map { _ in .tell(.links(.multicast(channel, [goodbye]))) }
+      + present.map { .tell(.links(.unicast(channel, $0, [goodbye], direct: []))) }
+      + [.tell(.links(.channelClosed(channel)))]
+  }
+
+  // MARK: Beacons
+
+  func presence(_ channel: ChannelID, full: Bool, wantsAcknowledgement: Bool = false) -> OutboundFrame {
+    let state = channels[channel]!
+    return .presence(
+      Presence(
+        author: me, instance: instance, counter: 0, incarnation: state.incarnation, tcpPort: 0,
+        intervalMilliseconds: UInt64(state.interval.microseconds / 1_000), nonce: state.nonce, head: state.head,
+        digest: state.digest, lamport: state.lamport, wantsAcknowledgement: wantsAcknowledgement,
+        status: full ? state.ownStatus : [], statusHash: state.ownStatusHash))
+  }
+
+  func beacon(_ channel: ChannelID, full: Bool, wantsAcknowledgement: Bool = false) -> MembershipEffect {
+    .tell(
+      .links(.multicast(channel, [presence(channel, full: full, wantsAcknowledgement: wantsAcknowledgement)])))
+  }
+
+  /// Our full presence for one member, with whatever is to be sealed for it.
+  func answer(_ channel: ChannelID, _ peer: PeerID, _ parts: [DirectMessage.Part]) -> MembershipEffect {
+    .tell(.links(.unicast(channel, peer, [presence(channel, full: true)], direct: parts)))
+  }
+
+  // MARK: What is heard
+
+  private mutating func heard(
+    _ presence: Presence, _ channel: ChannelID, _ overSession: Bool, _ now: Instant
+  ) -> [MembershipEffect] {
+    guard var state = channels[channel] else { return [] }
+    let peer = presence.author
+    guard state.members[peer] != nil || state.members.count < Limit.membersPerChannelMax else { return [] }
+    var member = state.members[peer] ?? state.newMember(presence, now)
+    guard presence.incarnation >= member.incarnation else { return [] }
+    let before = member.view(peer)
+    var effects: [MembershipEffect] = []
+    if member.instance != presence.instance {
+      if member.isPresent { effects.append(.tell(.messaging(.memberGone(channel, peer)))) }
+      member.startAgain(as: presence)
+    }
+    member.take(presence, peer, now)
+    if overSession { member.phase = .present }
+    switch member.phase {
+    case .present: break
+    case .suspect: member.phase = .present
+    case .claimed: break
+    case .gone:
+      let nonce = takeNonce()
+      member.phase = .claimed(.init(nonce: nonce, sentCount: 1, nextAt: now + MembershipRule.probeDistances[0]))
+      effects.append(contentsOf: welcome(channel, peer, nonce, state, now, &member))
+    }
+    state.members[peer] = member
+    channels[channel] = state
+    if member.isPresent {
+      // A brief beacon that names a status we have not seen: its sender tells it with the echo.
+      if presence.statusHash != member.statusHash {
+        effects.append(answer(channel, peer, [.probe(nonce: state.nonce)]))
+      }
+      effects += settle(channel, peer, before)
+      effects.append(
+        .tell(.messaging(.presenceHeard(channel, peer, PresenceFacts(presence)))))
+    }
+    return effects
+  }
+
+  /// In a small channel the newcomer is answered at once; in a larger one after a jitter, lest all answer together.
+  private mutating func welcome(
+    _ channel: ChannelID, _ peer: PeerID, _ nonce: UInt64, _ state: ChannelMembers, _ now: Instant,
+    _ member: inout MemberState
+  ) -> [MembershipEffect] {
+    let crowd = state.members.count
+    guard crowd > 8 else { return [answer(channel, peer, [.probe(nonce: nonce), .echo(nonce: member.theirNonce)])] }
+    member.phase = .claimed(
+      .init(
+        nonce: nonce, sentCount: 0, nextAt: now + jitter.span(.milliseconds(0), .milliseconds(min(400, crowd * 4)))))
+    return []
+  }
+
+  private mutating func heard(_ live: LiveObject, _ channel: ChannelID, _ now: Instant) -> [MembershipEffect] {
+    guard var state = channels[channel], var member = state.members[live.author],
+      member.instance == live.instance,
+      let message = try? SchemaMessage(decoding: live.json, author: live.author),
+      let status = message.content as? StatusKind
+    else { return [] }
+    let before = member.view(live.author)
+    if status.isOnline {
+      member.displayName = message.sender.displayName
+      member.lastHeard = now
+    } else {
+      guard member.isPresent else { return [] }
+      member.phase = .gone
+    }
+    state.members[live.author] = member
+    channels[channel] = state
+    return settle(channel, live.author, before)
+  }
+
+  private mutating func probed(
+    _ channel: ChannelID, _ peer: PeerID, _ nonce: UInt64, _ now: Instant
+  ) -> [MembershipEffect] {
+    guard let member = channels[channel]?.members[peer] else { return [] }
+    var parts: [DirectMessage.Part] = [.echo(nonce: nonce)]
+    if case .claimed(let probing) = member.phase { parts.append(.probe(nonce: probing.nonce)) }
+    return [answer(channel, peer, parts)]
+  }
+
+  private mutating func echoed(
+    _ channel: ChannelID, _ peer: PeerID, _ nonce: UInt64, _ now: Instant
+  ) -> [MembershipEffect] {
+    guard var state = channels[channel], var member = state.members[peer] else { return [] }
+    let before = member.view(peer)
+    switch member.phase {
+    case .claimed(let probing), .suspect(let probing):
+      guard nonce == probing.nonce || nonce == state.nonce else { return [] }
+    case .present: break
+    case .gone:
+      guard nonce == state.nonce else { return [] }
+    }
+    member.phase = .present
+    member.lastHeard = now
+    state.members[peer] = member
+    channels[channel] = state
+    return settle(channel, peer, before)
+  }
+
+  private mutating func stored(_ entry: Entry, _ channel: ChannelID) -> [MembershipEffect] {
+    guard var state = channels[channel] else { return [] }
+    for item in entry.items where item.kind == RaiseHandKind.code {
+      guard let body = item.body, let message = try? SchemaMessage(decoding: body, author: entry.key.author),
+        let hand = message.content as? RaiseHandKind
+      else { continue }
+      state.noteHand(entry, isRaised: hand.isRaised)
+    }
+    let author = entry.key.author
+    let before = author == me ? channels[channel]?.ownView(me) : channels[channel]?.members[author]?.view(author)
+    channels[channel] = state
+    let after = author == me ? state.ownView(me) : state.members[author]?.view(author)
+    guard let after, after != before else { return [] }
+    return [.announce(channel, after)]
+  }
+
+  /// Says what changed of a member: to the application, the disk, and messaging.
+  mutating func settle(_ channel: ChannelID, _ peer: PeerID, _ before: MemberView?) -> [MembershipEffect] {
+    guard var state = channels[channel], var member = state.members[peer] else { return [] }
+    if member.isPresent, member.displayName != nil { member.isListed = true }
+    let isFirst = member.isPresent && !state.present.contains(peer)
+    let isLast = !member.isPresent && state.present.contains(peer)
+    if isLast { member.isHandRaised = false }
+    if isFirst {
+      state.present.insert(peer)
+      if let hand = state.hands[LogKey(author: peer, log: member.instance)] { member.isHandRaised = hand.isRaised }
+    }
+    if isLast { state.present.remove(peer) }
+    state.members[peer] = member
+    channels[channel] = state
+    var effects: [MembershipEffect] = []
+    if isFirst {
+      let facts = PresenceFacts(digest: member.digest, head: member.head, lamport: member.lamport)
+      effects.append(.tell(.messaging(.memberPresent(channel, peer, member.instance, facts))))
+    }
+    if isLast {
+      effects.append(.tell(.messaging(.memberGone(channel, peer))))
+      if !channels.values.contains(where: { $0.present.contains(peer) }) {
+        effects.append(.tell(.links(.peerIsGone(peer))))
+      }
+    }
+    if let after = member.view(peer), after != before {
+      effects.append(.announce(channel, after))
+      effects.append(
+        .persist(
+          channel,
+          MemberRecord(
+            peer: peer, displayName: after.displayName, isOnline: after.isOnline, incarnation: member.incarnation)))
+    }
+    return effects
+  }
+
+  /// The next present member in PeerID order, over all channels: the one we keep a session to.
+  private mutating func refreshSuccessor() -> [MembershipEffect] {
+    var present: Set<PeerID> = []
+    for state in channels.values { present.formUnion(state.present) }
+    let next = present.filter { $0 > me }.min() ?? present.min()
+    guard next != successor else { return [] }
+    successor = next
+    return [.tell(.links(.keep(next)))]
+  }
+}

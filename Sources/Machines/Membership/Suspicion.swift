@@ -1,0 +1,142 @@
+import ParleyVocabulary
+import ParleyWire
+
+extension MembershipMachine {
+  mutating func sessionOpened(
+    _ channel: ChannelID, _ peer: PeerID, _ instance: Instance, _ wasIntroduced: Bool, _ now: Instant
+  ) -> [MembershipEffect] {
+    guard var state = channels[channel] else { return [] }
+    guard var member = state.members[peer], member.instance == instance else {
+      // Known by the session alone (multicast does not reach): it learns who we are there.
+      return [.tell(.links(.unicast(channel, peer, [presence(channel, full: true)], direct: [])))]
+    }
+    let before = member.view(peer)
+    if wasIntroduced || member.displayName == nil {
+      return [.tell(.links(.unicast(channel, peer, [presence(channel, full: true)], direct: [])))]
+    }
+    // A handshake is as fresh as an echo.
+    member.phase = .present
+    member.lastHeard = now
+    state.members[peer] = member
+    channels[channel] = state
+    return settle(channel, peer, before)
+  }
+
+  mutating func sessionAlive(_ peer: PeerID, _ instance: Instance, _ now: Instant) -> [MembershipEffect] {
+    for channel in channels.keys {
+      guard var member = channels[channel]!.members[peer], member.instance == instance, member.isPresent else {
+        continue
+      }
+      member.lastHeard = now
+      member.phase = .present
+      channels[channel]!.members[peer] = member
+    }
+    return []
+  }
+
+  mutating func sessionLost(_ peer: PeerID, _ instance: Instance, _ now: Instant) -> [MembershipEffect] {
+    var effects: [MembershipEffect] = []
+    for channel in channels.keys.sorted() {
+      guard let member = channels[channel]!.members[peer], member.instance == instance, case .present = member.phase
+      else { continue }
+      effects += suspect(channel, peer, now)
+      effects.append(
+        .tell(
+          .links(.multicast(channel, [.plain(.suspect(peer, incarnation: member.incarnation))]))))
+    }
+    return effects
+  }
+
+  mutating func suspected(
+    _ channel: ChannelID, _ peer: PeerID, _ incarnation: UInt64, _ now: Instant
+  ) -> [MembershipEffect] {
+    guard let state = channels[channel] else { return [] }
+    if peer == me {
+      return incarnation == state.incarnation ? [beacon(channel, full: true)] : []
+    }
+    guard let member = state.members[peer], case .present = member.phase, incarnation == member.incarnation,
+      now - member.lastHeard > .milliseconds(200)
+    else { return [] }
+    return suspect(channel, peer, now)
+  }
+
+  private mutating func suspect(_ channel: ChannelID, _ peer: PeerID, _ now: Instant) -> [MembershipEffect] {
+    let nonce = takeNonce()
+    channels[channel]!.members[peer]!.phase = .suspect(
+      .init(nonce: nonce, sentCount: 1, nextAt: now + MembershipRule.probeDistances[0]))
+    return [answer(channel, peer, [.probe(nonce: nonce)])]
+  }
+
+  mutating func dialSucceeded(_ peer: PeerID, _ now: Instant) -> [MembershipEffect] {
+    var effects: [MembershipEffect] = []
+    for channel in channels.keys.sorted() {
+      guard var member = channels[channel]!.members[peer], case .suspect = member.phase else { continue }
+      let before = member.view(peer)
+      member.phase = .present
+      member.lastHeard = now
+      channels[channel]!.members[peer] = member
+      effects += settle(channel, peer, before)
+    }
+    return effects
+  }
+
+  mutating func dialFailed(_ peer: PeerID, _ now: Instant) -> [MembershipEffect] {
+    var effects: [MembershipEffect] = []
+    for channel in channels.keys.sorted() {
+      guard var member = channels[channel]!.members[peer], case .suspect(let probing) = member.phase,
+        probing.isDialling
+      else { continue }
+      let before = member.view(peer)
+      member.phase = .gone
+      channels[channel]!.members[peer] = member
+      effects += settle(channel, peer, before)
+    }
+    return effects
+  }
+
+  mutating func woke(_ now: Instant) -> [MembershipEffect] {
+    var effects: [MembershipEffect] = []
+    for channel in channels.keys.sorted() {
+      if channels[channel]!.nextBeacon <= now {
+        let isBurst = channels[channel]!.burstIndex < MembershipRule.burst.count
+        channels[channel]!.scheduleBeacon(now, &jitter)
+        effects.append(beacon(channel, full: isBurst))
+      }
+      for peer in channels[channel]!.members.keys.sorted() { effects += woke(channel, peer, now) }
+    }
+    return effects
+  }
+
+  private mutating func woke(_ channel: ChannelID, _ peer: PeerID, _ now: Instant) -> [MembershipEffect] {
+    var member = channels[channel]!.members[peer]!
+    switch member.phase {
+    case .gone: return []
+    case .present: return member.silentAt <= now ? suspect(channel, peer, now) : []
+    case .claimed(var probing):
+      guard probing.nextAt <= now else { return [] }
+      guard probing.sentCount < MembershipRule.probeDistances.count else {
+        member.phase = .gone
+        channels[channel]!.members[peer] = member
+        return []
+      }
+      probing.nextAt = now + MembershipRule.probeDistances[probing.sentCount]
+      probing.sentCount += 1
+      member.phase = .claimed(probing)
+      channels[channel]!.members[peer] = member
+      return [answer(channel, peer, [.probe(nonce: probing.nonce), .echo(nonce: member.theirNonce)])]
+    case .suspect(var probing):
+      guard probing.nextAt <= now, !probing.isDialling else { return [] }
+      if probing.sentCount < MembershipRule.probeDistances.count {
+        probing.nextAt = now + MembershipRule.probeDistances[probing.sentCount]
+        probing.sentCount += 1
+        member.phase = .suspect(probing)
+        channels[channel]!.members[peer] = member
+        return [answer(channel, peer, [.probe(nonce: probing.nonce)])]
+      }
+      probing.isDialling = true
+      member.phase = .suspect(probing)
+      channels[channel]!.members[peer] = member
+      return [.tell(.links(.check(peer)))]
+    }
+  }
+}

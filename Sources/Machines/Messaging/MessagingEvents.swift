@@ -1,0 +1,125 @@
+import ParleyVocabulary
+import ParleyWire
+
+/// A message that the application wants said in a channel.
+package struct Submission: Equatable, Sendable {
+  package let request: RequestID
+  package let kind: UInt64
+  package let isHidden: Bool
+  /// Exactly the schema's JSON.
+  package let json: [UInt8]
+  /// Our clock, milliseconds since 1970.
+  package let timestamp: UInt64
+
+  package init(request: RequestID, kind: UInt64, isHidden: Bool, json: [UInt8], timestamp: UInt64) {
+    self.request = request
+    self.kind = kind
+    self.isHidden = isHidden
+    self.json = json
+    self.timestamp = timestamp
+  }
+}
+
+/// What the disk had of one log.
+package struct RestoredLog: Equatable, Sendable {
+  package let key: LogKey
+  package let contiguous: UInt64
+  package let beyond: [UInt64]
+  package init(key: LogKey, contiguous: UInt64, beyond: [UInt64]) {
+    self.key = key
+    self.contiguous = contiguous
+    self.beyond = beyond
+  }
+}
+
+package struct OutboxMessage: Equatable, Sendable {
+  package let peer: PeerID
+  package let id: MessageID
+  package let json: [UInt8]
+  package init(peer: PeerID, id: MessageID, json: [UInt8]) {
+    self.peer = peer
+    self.id = id
+    self.json = json
+  }
+}
+
+package enum MessagingEvent: Equatable, Sendable {
+  case joined(ChannelID, logs: [RestoredLog], lamport: UInt64)
+  case left(ChannelID)
+  case outboxRestored([OutboxMessage])
+
+  case submitted(ChannelID, Submission)
+  case entrySigned(ChannelID, Entry)
+  /// An encoded entry came by datagram. `from` is nil when its sender has not introduced itself yet.
+  case entryHeard(ChannelID, [UInt8], from: PeerID?)
+  case entryVerified(ChannelID, Entry, isGenuine: Bool)
+  /// The batch is on the disk; a cursor for each record, 0 where it was there already.
+  case persisted(batch: UInt64, cursors: [UInt64])
+  case persistFailed(batch: UInt64, reason: String)
+  case loaded(LoadID, [[UInt8]])
+
+  case memberPresent(ChannelID, PeerID, Instance, PresenceFacts)
+  case presenceHeard(ChannelID, PeerID, PresenceFacts)
+  case memberGone(ChannelID, PeerID)
+  case acknowledged(ChannelID, PeerID, log: Instance, number: UInt64)
+  case sessionMessage(PeerID, SessionMessage)
+  case sessionFailed(PeerID)
+
+  /// A message from peer to peer; `queuedAt` is our clock, milliseconds since 1970.
+  case told(RequestID, OutboxMessage, queuedAt: UInt64)
+  case woke
+}
+
+package struct LoadID: Hashable, Sendable {
+  package let value: UInt64
+  package init(_ value: UInt64) { self.value = value }
+}
+
+package enum MessagingRecord: Equatable, Sendable {
+  case entry(ChannelID, Entry)
+  case peerMessage(PeerID, MessageID, json: [UInt8], isOwn: Bool)
+  case outboxAdd(OutboxMessage, queuedAt: UInt64)
+  case outboxRemove(PeerID, MessageID)
+  case delivered(ChannelID, log: Instance, PeerID, number: UInt64)
+
+  var byteCount: Int {
+    switch self {
+    case .entry(_, let entry): 200 + entry.items.reduce(0) { $0 + 48 + ($1.body?.count ?? 0) }
+    case .peerMessage(_, _, let json, _): 120 + json.count
+    case .outboxAdd(let message, _): 120 + message.json.count
+    case .outboxRemove, .delivered: 120
+    }
+  }
+}
+
+package enum MessagingEffect: Equatable, Sendable {
+  case sign(ChannelID, Entry)
+  case verify(ChannelID, Entry)
+  case persist(batch: UInt64, [MessagingRecord])
+  /// Encoded entries of these ranges, in order of number, up to so many bytes (one at least).
+  case load(LoadID, ChannelID, [LogRange], byteCountMax: Int)
+  case notify(MessagingNotice)
+  case wake(at: Instant)
+  case tell(NodeEvent)
+}
+
+/// What the application is told.
+package enum MessagingNotice: Equatable, Sendable {
+  /// On the disk and on the wire.
+  case stored(RequestID, ChannelID, LogKey, number: UInt64)
+  /// In the outbox, on the disk.
+  case queued(RequestID)
+  case failed(RequestID, MessagingFailure)
+  case entryStored(ChannelID, Entry, cursor: UInt64)
+  /// This member has everything of our log up to the number, on disk.
+  case delivered(ChannelID, log: Instance, through: UInt64, to: PeerID)
+  case peerMessage(PeerID, MessageID, json: [UInt8], cursor: UInt64)
+  case peerDelivered(PeerID, MessageID)
+}
+
+package enum MessagingFailure: Equatable, Sendable {
+  case notInChannel
+  /// So many bytes wait to be written already.
+  case queueFull(byteCount: Int, byteCountMax: Int)
+  case disk(String)
+}

@@ -1,0 +1,294 @@
+import ParleyActors
+import ParleyMachines
+import ParleyVocabulary
+import ParleyWire
+import Synchronization
+
+/// Turns what the actors tell into what the application sees: names for IDs, messages for entries, one bounded queue a
+/// subscriber. Called from any thread; never blocks for long.
+final class Hub: Sendable {
+  struct Joined: Sendable {
+    let name: ChannelName
+    let id: ChannelID
+    let isOpen: Bool
+  }
+
+  private struct State {
+    var channels: [ChannelID: Joined] = [:]
+    var secrets: [ChannelID: Bool] = [:]
+    var names: [PeerID: String] = [:]
+    /// Who has which of our logs, up to which number.
+    var deliveries: [ChannelID: [Instance: [PeerID: UInt64]]] = [:]
+    var deliveredPeerMessages: Set<MessageID> = []
+    var own: [ChannelID: [UInt64: [MessageID]]] = [:]
+    var subscribers: [UInt64: Subscriber] = [:]
+    var nextSubscriber: UInt64 = 1
+    var state = ConnectionState.disconnected
+    var interfaces: [String] = []
+    var holders: [MediaID: Set<PeerID>] = [:]
+    var media: [ChannelID: AnnouncedMedia] = [:]
+    /// Messages that were stored but are malformed: shown to nobody.
+    var malformedCount = 0
+  }
+
+  private struct Subscriber {
+    let continuation: AsyncStream<NodeEvent>.Continuation
+    var droppedCount = 0
+  }
+
+  private let me: PeerID
+  private let instance: Instance
+  private let state = Mutex(State())
+  private let trouble: @Sendable (String) -> Void
+
+  init(me: PeerID, instance: Instance, trouble: @escaping @Sendable (String) -> Void) {
+    self.me = me
+    self.instance = instance
+    self.trouble = trouble
+  }
+
+  // MARK: What the actors tell
+
+  func take(_ notice: Notice) {
+    switch notice {
+    case .state(let new): changed(to: new)
+    case .opened(let name, let channel): opened(name, channel)
+    case .closed(let name, let channel):
+      state.withLock {
+        $0.channels[channel] = nil
+        $0.media[channel] = nil
+      }
+      emit(.left(name))
+    case .member(let channel, let view): member(channel, view)
+    case .messaging(let notice): messaging(notice)
+    case .interfaces(let lines): state.withLock { $0.interfaces = lines }
+    case .holder(_, let media, let peer): state.withLock { _ = $0.holders[media, default: []].insert(peer) }
+    case .landed: break
+    case .trouble(let text): trouble(text)
+    }
+  }
+
+  private func changed(to new: LoginState) {
+    let mapped: ConnectionState =
+      switch new {
+      case .disconnected: .disconnected
+      case .connecting: .connecting
+      case .connected: .connected
+      case .reconnecting: .reconnecting
+      case .aborted: .aborted
+      }
+    state.withLock { $0.state = mapped }
+    emit(.stateChanged(mapped))
+  }
+
+  private func opened(_ name: ChannelName, _ channel: ChannelID) {
+    state.withLock {
+      $0.channels[channel] = Joined(name: name, id: channel, isOpen: $0.secrets[channel] ?? false)
+    }
+    emit(.joined(name))
+  }
+
+  private func member(_ channel: ChannelID, _ view: MemberView) {
+    let name = state.withLock { state -> ChannelName? in
+      state.names[view.peer] = view.displayName.text
+      return state.channels[channel]?.name
+    }
+    guard let name else { return }
+    emit(.memberChanged(name, value(view)))
+  }
+
+  func value(_ view: MemberView) -> Member {
+    Member(
+      peer: view.peer, displayName: view.displayName.text, status: view.isOnline ? .online : .offline,
+      isHandRaised: view.isHandRaised, isSelf: view.peer == me)
+  }
+
+  private func messaging(_ notice: MessagingNotice) {
+    switch notice {
+    case .entryStored(let channel, let entry, let cursor): stored(channel, entry, cursor)
+    case .delivered(let channel, let log, let through, let peer): delivered(channel, log, through, peer)
+    case .peerMessage(let peer, _, let json, let cursor):
+      if let message = message(json, author: nil, channel: nil, cursor: cursor << 8, deliveredTo: []) {
+        // What we said ourselves comes back when it is stored: the other side is not its sender.
+        guard message.sender == peer || message.sender == me else { return }
+        emit(.message(message))
+      }
+    case .peerDelivered(let peer, let id):
+      state.withLock { _ = $0.deliveredPeerMessages.insert(id) }
+      emit(.delivered(nil, id, to: peer))
+    case .stored, .queued, .failed: break
+    }
+  }
+
+  private func stored(_ channel: ChannelID, _ entry: Entry, _ cursor: UInt64) {
+    if entry.key == LogKey(author: me, log: instance) {
+      let ids = entry.items.compactMap { item in
+        item.body.flatMap { try? SchemaMessage(decoding: $0, author: me).messageID }
+      }
+      state.withLock { state in
+        state.own[channel, default: [:]][entry.number] = ids
+        // Deliveries of what is older are read from the store.
+        if state.own[channel]!.count > 2_048, let oldest = state.own[channel]!.keys.min() {
+          state.own[channel]![oldest] = nil
+        }
+      }
+    }
+    guard !entry.isHidden, let name = state.withLock({ $0.channels[channel]?.name }) else { return }
+    for message in messages(entry, channel: channel, name: name, cursor: cursor) {
+      note(message, in: channel)
+      emit(.message(message))
+    }
+  }
+
+  /// Remembers what media a message announces.
+  func note(_ message: Message, in channel: ChannelID) {
+    guard let media = message.media else { return }
+    state.withLock { $0.media[channel, default: AnnouncedMedia()].note(media.id, message) }
+  }
+
+  /// The messages that announce media in a channel, oldest first, one a media ID.
+  func announcements(in channel: ChannelID) -> [Message] { state.withLock { $0.media[channel]?.messages ?? [] } }
+
+  func announcement(of media: MediaID) -> (Joined, Message)? {
+    state.withLock { state in
+      for (channel, announced) in state.media {
+        if let joined = state.channels[channel], let message = announced[media] { return (joined, message) }
+      }
+      return nil
+    }
+  }
+
+  /// The messages of an entry that are well-formed. Others are counted and shown to nobody.
+  func messages(_ entry: Entry, channel: ChannelID, name: ChannelName, cursor: UInt64) -> [Message] {
+    let holders = deliveredTo(channel, entry.key, entry.number)
+    var messages: [Message] = []
+    for (index, item) in entry.items.enumerated() {
+      guard let body = item.body else { continue }
+      if let message = message(
+        body, author: entry.key.author, channel: name, cursor: cursor << 8 | UInt64(index), deliveredTo: holders)
+      {
+        messages.append(message)
+      }
+    }
+    return messages
+  }
+
+  private func message(
+    _ json: [UInt8], author: PeerID?, channel: ChannelName?, cursor: UInt64, deliveredTo: [PeerID]
+  ) -> Message? {
+    guard let checked = try? SchemaMessage(decoding: json, author: author), let id = checked.messageID else {
+      state.withLock { $0.malformedCount += 1 }
+      return nil
+    }
+    return Message(
+      channel: channel, id: id, sender: checked.sender.peer, senderName: checked.sender.displayName.text,
+      timestamp: checked.timestamp ?? "", body: Self.body(checked.content),
+      json: String(decoding: checked.encoded, as: UTF8.self), cursor: cursor, deliveredTo: deliveredTo)
+  }
+
+  private static func body(_ content: any MessageKind) -> Message.Body {
+    switch content {
+    case let text as TextKind: .text(text.body)
+    case let photo as PhotoKind: .photo(reference(photo.file))
+    case let file as FileKind: .file(reference(file.file))
+    default: .unknown(kind: content.type)
+    }
+  }
+
+  private static func reference(_ file: MediaMembers) -> MediaReference {
+    MediaReference(id: file.id, fileName: file.fileName, byteCount: file.byteCount, mimeType: file.mimeType)
+  }
+
+  // MARK: Deliveries
+
+  private func delivered(_ channel: ChannelID, _ log: Instance, _ through: UInt64, _ peer: PeerID) {
+    let (name, news) = state.withLock { state -> (ChannelName?, [MessageID]) in
+      let before = state.deliveries[channel]?[log]?[peer] ?? 0
+      guard through > before else { return (nil, []) }
+      state.deliveries[channel, default: [:]][log, default: [:]][peer] = through
+      let own = state.own[channel] ?? [:]
+      return (
+        state.channels[channel]?.name,
+        own.filter { $0.key > before && $0.key <= through }.sorted { $0.key < $1.key }.flatMap(\.value)
+      )
+    }
+    guard let name else { return }
+    for id in news { emit(.delivered(name, id, to: peer)) }
+  }
+
+  func restoreDeliveries(_ deliveries: [LogDelivery], in channel: ChannelID) {
+    state.withLock { state in
+      for delivery in deliveries {
+        let known = state.deliveries[channel]?[delivery.log]?[delivery.peer] ?? 0
+        state.deliveries[channel, default: [:]][delivery.log, default: [:]][delivery.peer] = max(
+          known, delivery.number)
+      }
+    }
+  }
+
+  func deliveredTo(_ channel: ChannelID, _ key: LogKey, _ number: UInt64) -> [PeerID] {
+    guard key.author == me else { return [] }
+    return state.withLock { state in
+      (state.deliveries[channel]?[key.log] ?? [:]).filter { $0.value >= number }.keys.sorted()
+    }
+  }
+
+  func isDelivered(_ id: MessageID) -> Bool { state.withLock { $0.deliveredPeerMessages.contains(id) } }
+
+  // MARK: Names
+
+  func remember(_ channel: ChannelID, isOpen: Bool) { state.withLock { $0.secrets[channel] = isOpen } }
+  var channels: [Joined] { state.withLock { $0.channels.values.sorted { $0.name < $1.name } } }
+  func channel(named name: ChannelName) -> Joined? {
+    state.withLock { $0.channels.values.first { $0.name == name } }
+  }
+  var connectionState: ConnectionState { state.withLock { $0.state } }
+  var interfaceLines: [String] { state.withLock { $0.interfaces } }
+  func holders(of media: MediaID) -> Set<PeerID> { state.withLock { $0.holders[media] ?? [] } }
+  func forgetHolders(of media: [MediaID]) { state.withLock { for id in media { $0.holders[id] = nil } } }
+
+  // MARK: Subscribers
+
+  func events(bufferingCount: Int) -> AsyncStream<NodeEvent> {
+    let (stream, continuation) = AsyncStream.makeStream(
+      of: NodeEvent.self, bufferingPolicy: .bufferingOldest(max(1, bufferingCount)))
+    let id = state.withLock { state -> UInt64 in
+      let id = state.nextSubscriber
+      state.nextSubscriber += 1
+      state.subscribers[id] = Subscriber(continuation: continuation)
+      return id
+    }
+    continuation.onTermination = { [weak self] _ in self?.unsubscribe(id) }
+    return stream
+  }
+
+  private func unsubscribe(_ id: UInt64) { state.withLock { _ = $0.subscribers.removeValue(forKey: id) } }
+
+  /// A subscriber whose queue is full loses what comes then, and is told how much before the next that fits.
+  func emit(_ event: NodeEvent) {
+    state.withLock { state in
+      for id in state.subscribers.keys {
+        var subscriber = state.subscribers[id]!
+        if subscriber.droppedCount > 0 {
+          if case .enqueued(let room) = subscriber.continuation.yield(.dropped(subscriber.droppedCount)), room > 0 {
+            subscriber.droppedCount = 0
+          } else {
+            subscriber.droppedCount += 1
+            state.subscribers[id] = subscriber
+            continue
+          }
+        }
+        if case .dropped = subscriber.continuation.yield(event) { subscriber.droppedCount += 1 }
+        state.subscribers[id] = subscriber
+      }
+    }
+  }
+
+  func finish() {
+    let all = state.withLock { state in
+      defer { state.subscribers = [:] }
+      return state.subscribers.values.map(\.continuation)
+    }
+    for continuation in all { continuation.finish() }
+  }
+}

@@ -1,0 +1,130 @@
+import Glibc
+import ParleyActors
+import ParleyMachines
+import ParleySealing
+import ParleyVocabulary
+import ParleyWire
+
+extension Node {
+  /// Joins a channel, and again at every start until `leave`. Joining twice with the same secret changes nothing.
+  /// Throws `.otherSecret`, `.tooManyChannels`, `.badPassphrase`.
+  public func join(_ name: ChannelName, secret: ChannelSecret) async throws(ParleyError) {
+    let engine = try await running()
+    let keys: ChannelKeys
+    switch secret {
+    case .open: keys = ChannelKeys.open(name: name)
+    case .passphrase(let bytes):
+      do { keys = try await derive(name, bytes) } catch { throw .badPassphrase(error.description) }
+    }
+    try await enter(keys, engine)
+    do { try profile.saveChannel(keys) } catch {
+      throw .profileDamaged(path: settings.home, reason: error.description)
+    }
+  }
+
+  /// Argon2id takes a tenth of a second and 64 MiB: on a thread of its own.
+  private func derive(_ name: ChannelName, _ bytes: [UInt8]) async throws(SealingError) -> ChannelKeys {
+    let thread = ThreadExecutor()
+    defer { thread.stop() }
+    return try await Deriver(executor: thread).passphrase(name, bytes)
+  }
+
+  func enter(_ keys: ChannelKeys, _ engine: Engine) async throws(ParleyError) {
+    hub.remember(keys.id, isOpen: keys.isOpen)
+    switchboard.links.post(.install(keys))
+    switch await engine.login.join(keys.name, keys.id) {
+    case .done: break
+    case .otherSecret: throw .otherSecret(keys.name)
+    case .tooMany(let countMax): throw .tooManyChannels(countMax: countMax)
+    case .notInChannel: throw .notInChannel(keys.name)
+    case .disk(let reason): throw .profileDamaged(path: settings.home, reason: reason)
+    case .aborted: throw .aborted
+    }
+    if let deliveries = try? await engine.store.delivered(in: keys.id) {
+      hub.restoreDeliveries(deliveries, in: keys.id)
+    }
+    if let joined = hub.channel(named: keys.name) {
+      await restoreAnnouncements(engine, in: joined)
+      await restoreShares(engine, in: joined)
+    }
+    engine.introduce()
+  }
+
+  private func restoreAnnouncements(_ engine: Engine, in joined: Hub.Joined) async {
+    guard let entries = try? await engine.store.history(of: joined.id, limit: AnnouncedMedia.countMax) else { return }
+    for (entry, cursor) in entries.reversed() {
+      for message in hub.messages(entry, channel: joined.id, name: joined.name, cursor: cursor) {
+        hub.note(message, in: joined.id)
+      }
+    }
+  }
+
+  /// Says goodbye and does not join again at the next start. History stays on disk.
+  public func leave(_ name: ChannelName) async throws(ParleyError) {
+    let engine = try await running()
+    let joined = try channel(name)
+    if let members = try? await members(of: name), members.contains(where: { $0.isSelf && $0.isHandRaised }) {
+      try? await setHand(raised: false, in: name)
+    }
+    guard case .done = await engine.login.leave(name) else { throw .notInChannel(name) }
+    do { _ = try profile.removeChannel(joined.id) } catch {
+      throw .profileDamaged(path: settings.home, reason: error.description)
+    }
+  }
+
+  func channel(_ name: ChannelName) throws(ParleyError) -> Hub.Joined {
+    guard let joined = hub.channel(named: name) else { throw .notInChannel(name) }
+    return joined
+  }
+
+  public func channels() async -> [ChannelSummary] {
+    var summaries: [ChannelSummary] = []
+    for joined in hub.channels {
+      let members = await engine?.membership.members(of: joined.id) ?? []
+      summaries.append(
+        ChannelSummary(
+          name: joined.name, isOpen: joined.isOpen, onlineCount: members.count(where: \.isOnline),
+          memberCount: members.count))
+    }
+    return summaries
+  }
+
+  /// Online first, then offline; within each those with a raised hand first, then by name.
+  public func members(of name: ChannelName) async throws(ParleyError) -> [Member] {
+    let engine = try await running()
+    let joined = try channel(name)
+    let members = await engine.membership.members(of: joined.id).map { hub.value($0) }
+    return members.sorted { a, b in
+      if a.status != b.status { return a.status == .online }
+      if a.isHandRaised != b.isHandRaised { return a.isHandRaised }
+      return (a.displayName, a.peer) < (b.displayName, b.peer)
+    }
+  }
+
+  /// Everybody met in any channel, present ones first.
+  func peers(_ engine: Engine) async -> [PeerSummary] {
+    var found: [PeerID: PeerSummary] = [:]
+    for joined in hub.channels {
+      for view in await engine.membership.members(of: joined.id) where view.peer != peerID {
+        let isOnline = view.isOnline || found[view.peer]?.isOnline == true
+        found[view.peer] = PeerSummary(
+          peer: view.peer, displayName: view.displayName.text, isOnline: isOnline)
+      }
+    }
+    return found.values.sorted { ($0.isOnline ? 0 : 1, $0.displayName, $0.peer) < ($1.isOnline ? 0 : 1, $1.displayName, $1.peer) }
+  }
+
+  static var loginName: String {
+    guard let entry = getpwuid(getuid()), let name = entry.pointee.pw_name else { return "somebody" }
+    return String(cString: name)
+  }
+}
+
+private actor Deriver {
+  private let executor: ThreadExecutor
+  nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+  init(executor: ThreadExecutor) { self.executor = executor }
+  func passphrase(_ name: ChannelName, _ bytes: [UInt8]) throws(SealingError) -> ChannelKeys {
+    try ChannelKeys.passphrase(name: name, bytes)
+  }
+}

@@ -1,0 +1,163 @@
+import ParleyActors
+import ParleyMachines
+import ParleySealing
+import ParleyVocabulary
+import ParleyWire
+
+extension Node {
+  /// Says something in a channel. Returns once it is on this node's disk and on the wire; with `waiting`, once everybody
+  /// present has it on disk, or so many seconds have passed. Throws `.messageTooLong` (30,000 bytes as JSON),
+  /// `.emptyMessage`, `.queueFull`, `.notInChannel`.
+  public func send(
+    _ text: String, to name: ChannelName, waiting seconds: Double? = nil
+  ) async throws(ParleyError) -> SendReceipt {
+    guard !text.isEmpty else { throw .emptyMessage }
+    return try await say(TextKind(body: text), in: name, waiting: seconds)
+  }
+
+  func say(
+    _ content: any MessageKind, in name: ChannelName, waiting seconds: Double?
+  ) async throws(ParleyError) -> SendReceipt {
+    let engine = try await running()
+    let joined = try channel(name)
+    let id = Sealing.randomMessageID()
+    let json = try checked(message(content, id))
+    let events = seconds == nil ? nil : hub.events(bufferingCount: 256)
+    let answer = await engine.messaging.submit(
+      joined.id, kind: KindRegistry.code(of: content.type), isHidden: false, json: json)
+    let (key, number) = try Self.stored(answer, name)
+    if let seconds, let events { await wait(seconds, events, joined.id, key, number, engine) }
+    let present = await engine.membership.presentPeers(in: joined.id)
+    let delivered = hub.deliveredTo(joined.id, key, number)
+    return SendReceipt(id: id, deliveredTo: delivered, presentCount: present.count)
+  }
+
+  private func message(_ content: any MessageKind, _ id: MessageID?) -> SchemaMessage {
+    let now = Timestamp(milliseconds: Int64(clamping: SystemClock.wallMilliseconds()))
+    return SchemaMessage(
+      sender: Sender(peer: peerID, displayName: displayName), messageID: id, timestamp: id == nil ? nil : now.text,
+      content: content)
+  }
+
+  private func checked(_ message: SchemaMessage) throws(ParleyError) -> [UInt8] {
+    let json = message.encoded
+    guard json.count <= Limit.messageByteCountMax else {
+      throw .messageTooLong(byteCount: json.count, byteCountMax: Limit.messageByteCountMax)
+    }
+    return json
+  }
+
+  private static func stored(
+    _ answer: MessagingActor.Answer, _ name: ChannelName
+  ) throws(ParleyError) -> (LogKey, UInt64) {
+    switch answer {
+    case .stored(let key, let number): return (key, number)
+    case .failed(let failure): throw ParleyError(failure, name)
+    case .queued, .stopped: throw .stopped
+    }
+  }
+
+  /// Until everybody present has the entry, or the time is over.
+  private func wait(
+    _ seconds: Double, _ events: AsyncStream<NodeEvent>, _ channel: ChannelID, _ key: LogKey, _ number: UInt64,
+    _ engine: Engine
+  ) async {
+    @Sendable func everybodyHasIt() async -> Bool {
+      let present = await engine.membership.presentPeers(in: channel)
+      return Set(present).isSubset(of: self.hub.deliveredTo(channel, key, number))
+    }
+    if await everybodyHasIt() { return }
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask {
+        for await event in events {
+          switch event {
+          case .delivered, .memberChanged: if await everybodyHasIt() { return }
+          default: continue
+          }
+        }
+      }
+      group.addTask { try? await Task.sleep(nanoseconds: UInt64(max(0, min(seconds, 86_400)) * 1e9)) }
+      await group.next()
+      group.cancelAll()
+    }
+  }
+
+  /// Raises or lowers our hand. The same again changes nothing.
+  public func setHand(raised: Bool, in name: ChannelName) async throws(ParleyError) {
+    let engine = try await running()
+    let joined = try channel(name)
+    let own = await engine.membership.members(of: joined.id).first { $0.peer == peerID }
+    if own?.isHandRaised == raised { return }
+    let content = RaiseHandKind(isRaised: raised)
+    let answer = await engine.messaging.submit(
+      joined.id, kind: RaiseHandKind.code, isHidden: true, json: message(content, nil).encoded)
+    _ = try Self.stored(answer, name)
+  }
+
+  /// The last `limit` (1 to 10,000) messages in the order that every member shares, oldest first.
+  public func history(of name: ChannelName, limit: Int) async throws(ParleyError) -> [Message] {
+    let engine = try await running()
+    let joined = try channel(name)
+    let count = max(1, min(limit, 10_000))
+    do {
+      let entries = try await engine.store.history(of: joined.id, limit: count)
+      var messages: [Message] = []
+      for (entry, cursor) in entries {
+        messages.insert(
+          contentsOf: hub.messages(entry, channel: joined.id, name: name, cursor: cursor).reversed(),
+          at: messages.count)
+        if messages.count >= count { break }
+      }
+      return messages.prefix(count).reversed()
+    } catch {
+      throw .profileDamaged(path: settings.home, reason: error.description)
+    }
+  }
+
+  /// Writes to one person. Returns `.delivered` once their disk has it, `.queued` when they are away (it waits on disk
+  /// and goes out when they appear) or do not answer within three seconds.
+  public func tell(_ text: String, peer: String) async throws(ParleyError) -> TellOutcome {
+    guard !text.isEmpty else { throw .emptyMessage }
+    let engine = try await running()
+    let target = try await find(peer, engine)
+    let id = Sealing.randomMessageID()
+    let json = try checked(message(TextKind(body: text), id))
+    let events = hub.events(bufferingCount: 256)
+    switch await engine.messaging.tell(OutboxMessage(peer: target.peer, id: id, json: json)) {
+    case .queued: break
+    case .failed(let failure): throw ParleyError(failure, nil)
+    case .stored, .stopped: throw .stopped
+    }
+    guard target.isOnline else { return .queued(id) }
+    let isDelivered = await withTaskGroup(of: Bool.self) { group in
+      group.addTask { [hub] in
+        if hub.isDelivered(id) { return true }
+        for await event in events where event == .delivered(nil, id, to: target.peer) { return true }
+        return false
+      }
+      group.addTask {
+        try? await Task.sleep(nanoseconds: 3_000_000_000)
+        return false
+      }
+      defer { group.cancelAll() }
+      return await group.next() ?? false
+    }
+    return isDelivered ? .delivered(id) : .queued(id)
+  }
+
+  /// By full ID, by a prefix of it, or by a name that one person has.
+  private func find(_ text: String, _ engine: Engine) async throws(ParleyError) -> PeerSummary {
+    let peers = await peers(engine)
+    let plain = text.hasPrefix("@") ? String(text.dropFirst()) : text
+    let prefix = plain.filter { $0 != "-" }.lowercased()
+    if let exact = peers.first(where: { $0.peer.text == prefix }) { return exact }
+    if let id = PeerID(text: prefix), id != peerID {
+      return PeerSummary(peer: id, displayName: "", isOnline: false)
+    }
+    var matches = peers.filter { $0.displayName == plain.nfc }
+    if matches.isEmpty, prefix.utf8.count >= 4 { matches = peers.filter { $0.peer.text.hasPrefix(prefix) } }
+    guard let first = matches.first else { throw .noSuchPeer(text) }
+    guard matches.count == 1 else { throw .ambiguousPeer(text, candidates: matches) }
+    return first
+  }
+}

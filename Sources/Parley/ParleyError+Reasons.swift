@@ -1,0 +1,26 @@
+import ParleyMachines
+import ParleySealing
+import ParleyVocabulary
+
+extension ParleyError {
+  init(_ error: ProfileError, home: String) {
+    switch error {
+    case .inUse(_, let processID): self = .profileInUse(home: home, processID: processID ?? 0)
+    case .notADirectory, .notPrivate, .ownedByAnother, .damaged, .system:
+      self = .profileDamaged(path: home, reason: error.description)
+    }
+  }
+
+  init(_ failure: MessagingFailure, _ name: ChannelName?) {
+    switch failure {
+    case .notInChannel: self = name.map { .notInChannel($0) } ?? .stopped
+    case .queueFull(let byteCount, let byteCountMax):
+      self = .queueFull(
+        "\(byteCount) bytes wait to be written and \(byteCountMax) may: nothing was sent; try again in a moment")
+    case .disk(let reason):
+      self = .queueFull(
+        "\(reason); the message is kept in memory and sent to those present, but is not on disk here: "
+          + "make space, and it will be written")
+    }
+  }
+}

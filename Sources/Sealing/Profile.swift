@@ -1,0 +1,232 @@
+import CSodium
+import Glibc
+import ParleyHashing
+import ParleyVocabulary
+import Synchronization
+
+/// A person's home: keys, channels, and what must outlive a run. One node at a time uses it. Calls wait for the disk.
+///
+/// | file | bytes |
+/// |---|---|
+/// | `lock` | the process ID in decimal and a line feed; locked with `flock` as long as the node runs |
+/// | `identity` | `PARLEYID` ‖ Ed25519 seed (32) ‖ PeerID (32) |
+/// | `channels/…` | `PARLEYCH` ‖ 1 when open, else 0 (1) ‖ secret (32) ‖ ChannelID (32) ‖ name in UTF-8 |
+/// | `incarnation` | decimal and a line feed |
+/// | `display-name` | UTF-8 and a line feed |
+///
+/// A channel's file is named with the base32 of BLAKE2b-128(`parley/1/file` ‖ ChannelID), so a listing says no names.
+package final class Profile: Sendable {
+  private static let identityMark = Array("PARLEYID".utf8)
+  private static let channelMark = Array("PARLEYCH".utf8)
+  private static let channelHeadByteCount = 8 + 1 + 32 + 32
+
+  package let identity: Identity
+  private let home: PrivateDirectory
+  private let channels: PrivateDirectory
+  /// Held until `deinit`; the system gives it back when the process ends in any way.
+  private let lock: ProfileLock
+  private let incarnation = Mutex<Void>(())
+
+  package var path: String { home.path }
+
+  private init(home: PrivateDirectory, channels: PrivateDirectory, lock: ProfileLock, identity: Identity) {
+    self.home = home
+    self.channels = channels
+    self.lock = lock
+    self.identity = identity
+  }
+
+  /// Opens the profile, making it and its identity when there is none. An identity that is there but damaged is an
+  /// error: a new one in its place would be another person.
+  package static func open(home path: String) throws(ProfileError) -> Profile {
+    Sealing.initialize()
+    let home = try PrivateDirectory(path: path)
+    let lock = try ProfileLock(in: home)
+    _ = try home.names()
+    let channels = try PrivateDirectory(path: path + "/channels")
+    _ = try channels.names()
+    let identity: Identity
+    if let stored = try home.read("identity") {
+      identity = try read(identity: stored, path: home.path(of: "identity"))
+    } else {
+      identity = Identity.random()
+      try write(identity, to: home)
+    }
+    return Profile(home: home, channels: channels, lock: lock, identity: identity)
+  }
+
+  private static func read(identity stored: SecretBytes, path: String) throws(ProfileError) -> Identity {
+    guard stored.byteCount == 72 else {
+      throw .damaged(path: path, reason: "it is \(stored.byteCount) bytes long, not 72")
+    }
+    guard stored.withBytes(0..<8, { $0.elementsEqual(identityMark) }) else {
+      throw .damaged(path: path, reason: "it does not begin with PARLEYID")
+    }
+    let seed = SecretBytes(byteCount: 32) { place in stored.withBytes(8..<40) { place.copyMemory(from: $0) } }
+    let identity = Identity(seed: seed)
+    guard stored.withBytes(40..<72, { $0.elementsEqual(identity.peerID.bytes) }) else {
+      throw .damaged(path: path, reason: "its two halves do not belong together")
+    }
+    return identity
+  }
+
+  private static func write(_ identity: Identity, to home: PrivateDirectory) throws(ProfileError) {
+    let file = SecretBytes(byteCount: 72) { place in
+      place.copyBytes(from: identityMark)
+      identity.withSeed { UnsafeMutableRawBufferPointer(rebasing: place[8..<40]).copyMemory(from: $0) }
+      UnsafeMutableRawBufferPointer(rebasing: place[40..<72]).copyBytes(from: identity.peerID.bytes)
+    }
+    try home.write(file, to: "identity")
+  }
+}
+
+// MARK: Channels
+
+extension Profile {
+  package func saveChannel(_ keys: ChannelKeys) throws(ProfileError) {
+    let name = Array(keys.name.text.utf8)
+    let file = SecretBytes(byteCount: Self.channelHeadByteCount + name.count) { place in
+      place.copyBytes(from: Self.channelMark + [keys.isOpen ? 1 : 0])
+      keys.withSecret { UnsafeMutableRawBufferPointer(rebasing: place[9..<41]).copyMemory(from: $0) }
+      UnsafeMutableRawBufferPointer(rebasing: place[41...]).copyBytes(from: keys.id.bytes + name)
+    }
+    try channels.write(file, to: Self.fileName(of: keys.id))
+  }
+
+  /// False when the channel was not saved.
+  @discardableResult
+  package func removeChannel(_ id: ChannelID) throws(ProfileError) -> Bool {
+    try channels.remove(Self.fileName(of: id))
+  }
+
+  /// All saved channels, by name. A damaged file is an error that names it; nothing is lost by moving it away.
+  package func loadChannels() throws(ProfileError) -> [ChannelKeys] {
+    var loaded: [ChannelKeys] = []
+    for name in try channels.names() {
+      guard let file = try channels.read(name) else { continue }
+      loaded.append(try Self.channel(file, fileName: name, path: channels.path(of: name)))
+    }
+    return loaded.sorted { ($0.name, $0.id) < ($1.name, $1.id) }
+  }
+
+  private static func fileName(of id: ChannelID) -> String {
+    Base32.encode(BLAKE2b.hash(Array("parley/1/file".utf8) + id.bytes, byteCount: 16))
+  }
+
+  private static func channel(
+    _ file: SecretBytes, fileName: String, path: String
+  ) throws(ProfileError) -> ChannelKeys {
+    let nameByteCounts = 1...Limit.channelNameByteCountMax
+    guard nameByteCounts.contains(file.byteCount - channelHeadByteCount) else {
+      throw .damaged(path: path, reason: "it is \(file.byteCount) bytes long")
+    }
+    let mark = file.withBytes(0..<9) { Array($0) }
+    guard mark.prefix(8).elementsEqual(channelMark), mark[8] <= 1 else {
+      throw .damaged(path: path, reason: "it does not begin with PARLEYCH")
+    }
+    let text = file.withBytes(channelHeadByteCount..<file.byteCount) { String(validating: $0, as: UTF8.self) }
+    guard let text, let name = try? ChannelName(text), name.text.utf8.elementsEqual(text.utf8) else {
+      throw .damaged(path: path, reason: "the channel's name is not one")
+    }
+    let secret = SecretBytes(byteCount: 32) { place in file.withBytes(9..<41) { place.copyMemory(from: $0) } }
+    let keys = ChannelKeys(name: name, secret: secret, isOpen: mark[8] == 1)
+    guard file.withBytes(41..<73, { $0.elementsEqual(keys.id.bytes) }), Self.fileName(of: keys.id) == fileName else {
+      throw .damaged(path: path, reason: "its secret and its identifier do not belong together")
+    }
+    return keys
+  }
+}
+
+// MARK: Incarnation and display name
+
+extension Profile {
+  /// One more than the greatest of what is stored and `reported` (what others say of this identity); on the disk before
+  /// it returns.
+  package func nextIncarnation(above reported: UInt64 = 0) throws(ProfileError) -> UInt64 {
+    try incarnation.withLock { _ throws(ProfileError) in try increment(above: reported) }
+  }
+
+  private func increment(above reported: UInt64) throws(ProfileError) -> UInt64 {
+    let path = home.path(of: "incarnation")
+    var stored: UInt64 = 0
+    if let line = try line(of: "incarnation") {
+      guard let value = UInt64(line), value <= Limit.counterMax, "\(value)" == line else {
+        throw .damaged(path: path, reason: "it is not a number")
+      }
+      stored = value
+    }
+    let greatest = max(stored, reported)
+    guard greatest < Limit.counterMax else { throw .damaged(path: path, reason: "there is no greater number") }
+    try home.write(SecretBytes(Array("\(greatest + 1)\n".utf8)), to: "incarnation")
+    return greatest + 1
+  }
+
+  /// Nil when none was saved.
+  package func loadDisplayName() throws(ProfileError) -> DisplayName? {
+    guard let line = try line(of: "display-name") else { return nil }
+    do throws(NameError) { return try DisplayName(line) } catch {
+      throw .damaged(path: home.path(of: "display-name"), reason: error.description)
+    }
+  }
+
+  package func saveDisplayName(_ name: DisplayName) throws(ProfileError) {
+    try home.write(SecretBytes(Array("\(name.text)\n".utf8)), to: "display-name")
+  }
+
+  /// The file's one line.
+  private func line(of name: String) throws(ProfileError) -> String? {
+    guard let file = try home.read(name) else { return nil }
+    let text = file.withBytes { String(validating: $0, as: UTF8.self) }
+    guard let text, text.last == "\n" else {
+      throw .damaged(path: home.path(of: name), reason: "it is not a line of UTF-8")
+    }
+    return String(text.dropLast())
+  }
+}
+
+extension PrivateDirectory {
+  func write(_ bytes: SecretBytes, to name: String) throws(ProfileError) {
+    let outcome: Result<Void, ProfileError> = bytes.withBytes { bytes in
+      do throws(ProfileError) {
+        try write(bytes, to: name)
+        return .success(())
+      } catch { return .failure(error) }
+    }
+    try outcome.get()
+  }
+}
+
+/// The right to use a home. `flock` belongs to this opening of the file, so a second one in the same process is refused
+/// too, and no subprocess inherits it.
+final class ProfileLock: Sendable {
+  private let descriptor: Int32
+
+  init(in home: PrivateDirectory) throws(ProfileError) {
+    let path = home.path(of: "lock")
+    let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC
+    let descriptor = openat(home.descriptor, "lock", flags, mode_t(0o600))
+    guard descriptor >= 0 else { throw .system(path: path, operation: "open", code: errno) }
+    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+      let code = errno
+      defer { close(descriptor) }
+      if code == EWOULDBLOCK { throw .inUse(path: home.path, processID: Self.processID(in: descriptor)) }
+      throw .system(path: path, operation: "lock", code: code)
+    }
+    let line = Array("\(getpid())\n".utf8)
+    guard ftruncate(descriptor, 0) == 0, pwrite(descriptor, line, line.count, 0) == line.count else {
+      let code = errno
+      close(descriptor)
+      throw .system(path: path, operation: "write", code: code)
+    }
+    self.descriptor = descriptor
+  }
+
+  deinit { close(descriptor) }
+
+  private static func processID(in descriptor: Int32) -> Int32? {
+    var bytes = [UInt8](repeating: 0, count: 16)
+    let count = pread(descriptor, &bytes, bytes.count, 0)
+    guard count > 1, bytes[count - 1] == UInt8(ascii: "\n") else { return nil }
+    return Int32(String(decoding: bytes[..<(count - 1)], as: UTF8.self))
+  }
+}

@@ -1,0 +1,126 @@
+import ParleyVocabulary
+
+// Peer messages and the outbox.
+extension Store {
+  func add(_ message: StoredPeerMessage) throws(StoreError) -> UInt64 {
+    let cursor = lastCursor + 1
+    try database.run(
+      """
+      INSERT INTO peer_messages (cursor, peer, own, id, stored_at, json) VALUES (?, ?, ?, ?, ?, ?)
+      ON CONFLICT (peer, own, id) DO NOTHING
+      """, .bits(cursor), .key(message.peer.value), .flag(message.isOwn), .text(message.id.text),
+      .integer(batchMilliseconds), .blob(message.json))
+    guard database.changeCount > 0 else { return 0 }
+    lastCursor = cursor
+    return cursor
+  }
+
+  func add(_ item: OutboxItem) throws(StoreError) {
+    try database.run(
+      "INSERT INTO outbox (peer, id, queued_at, json) VALUES (?, ?, ?, ?) ON CONFLICT (peer, id) DO NOTHING",
+      .key(item.peer.value), .text(item.id.text), .integer(item.queuedAtMilliseconds), .blob(item.json))
+  }
+
+  func removeFromOutbox(_ peer: PeerID, _ id: MessageID) throws(StoreError) {
+    try database.run("DELETE FROM outbox WHERE peer = ? AND id = ?", .key(peer.value), .text(id.text))
+  }
+
+  /// The last ones, the newest first.
+  package func peerMessages(limit: Int) throws(StoreError) -> [StoredPeerMessage] {
+    try database.rows(
+      "SELECT cursor, peer, own, id, json FROM peer_messages ORDER BY cursor DESC LIMIT ?", .clamped(max(0, limit)),
+      read: Self.peerMessage)
+  }
+
+  /// Those stored after `cursor`, by cursor.
+  package func peerMessagesAfter(cursor: UInt64, limit: Int) throws(StoreError) -> [StoredPeerMessage] {
+    try database.rows(
+      "SELECT cursor, peer, own, id, json FROM peer_messages WHERE cursor > ? ORDER BY cursor LIMIT ?",
+      .clamped(cursor), .clamped(max(0, limit)), read: Self.peerMessage)
+  }
+
+  /// Whether a message that `peer` wrote is stored.
+  package func hasPeerMessage(from peer: PeerID, id: MessageID) throws(StoreError) -> Bool {
+    try database.first(
+      "SELECT 1 FROM peer_messages WHERE peer = ? AND own = 0 AND id = ?", .key(peer.value), .text(id.text)
+    ) { _ in true } ?? false
+  }
+
+  /// In the order in which they were added.
+  package func outbox() throws(StoreError) -> [OutboxItem] {
+    try database.rows("SELECT peer, id, json, queued_at FROM outbox ORDER BY place", read: Self.outboxItem)
+  }
+
+  package func outbox(for peer: PeerID) throws(StoreError) -> [OutboxItem] {
+    try database.rows(
+      "SELECT peer, id, json, queued_at FROM outbox WHERE peer = ? ORDER BY place", .key(peer.value),
+      read: Self.outboxItem)
+  }
+
+  /// Bytes of JSON that wait.
+  package var outboxByteCount: Int {
+    get throws(StoreError) {
+      try database.first("SELECT ifnull(sum(length(json)), 0) FROM outbox") { Int($0.integer(0)) } ?? 0
+    }
+  }
+
+  private static func peerMessage(_ row: Row) throws(StoreError) -> StoredPeerMessage {
+    StoredPeerMessage(
+      peer: PeerID(try row.key(1)), isOwn: row.flag(2), id: try row.messageID(3), json: row.blob(4),
+      cursor: row.bits(0))
+  }
+
+  private static func outboxItem(_ row: Row) throws(StoreError) -> OutboxItem {
+    OutboxItem(
+      peer: PeerID(try row.key(0)), id: try row.messageID(1), json: row.blob(2), queuedAtMilliseconds: row.integer(3))
+  }
+}
+
+// Members, and who has what of mine.
+extension Store {
+  func set(_ member: StoredMember) throws(StoreError) {
+    let incarnation = try Self.counter(member.incarnation, field: "incarnation")
+    try database.run(
+      """
+      INSERT INTO members (channel, peer, name, online, incarnation) VALUES (?, ?, ?, ?, ?)
+      ON CONFLICT (channel, peer) DO UPDATE
+      SET name = excluded.name, online = excluded.online, incarnation = excluded.incarnation
+      """, .integer(try rowMade(for: member.channel)), .key(member.peer.value), .text(member.displayName),
+      .flag(member.isOnline), incarnation)
+  }
+
+  func setDelivered(
+    _ channel: ChannelID, log: Instance, peer: PeerID, number: UInt64
+  ) throws(StoreError) {
+    let number = try Self.counter(number, field: "number")
+    try database.run(
+      """
+      INSERT INTO delivered (channel, instance, peer, number) VALUES (?, ?, ?, ?)
+      ON CONFLICT (channel, instance, peer) DO UPDATE SET number = excluded.number WHERE excluded.number > number
+      """, .integer(try rowMade(for: channel)), .log(log), .key(peer.value), number)
+  }
+
+  /// By PeerID.
+  package func members(in channel: ChannelID) throws(StoreError) -> [StoredMember] {
+    guard let row = try row(of: channel) else { return [] }
+    return try database.rows(
+      "SELECT peer, name, online, incarnation FROM members WHERE channel = ? ORDER BY peer", .integer(row)
+    ) { (row) throws(StoreError) in
+      StoredMember(
+        channel: channel, peer: PeerID(try row.key(0)), displayName: row.text(1), isOnline: row.flag(2),
+        incarnation: row.bits(3))
+    }
+  }
+
+  /// For each of my logs and each peer the highest number that the peer has, by log and PeerID.
+  package func delivered(
+    in channel: ChannelID
+  ) throws(StoreError) -> [(log: Instance, peer: PeerID, number: UInt64)] {
+    guard let row = try row(of: channel) else { return [] }
+    return try database.rows(
+      "SELECT instance, peer, number FROM delivered WHERE channel = ? ORDER BY instance, peer", .integer(row)
+    ) { (row) throws(StoreError) in
+      (log: try row.log(0), peer: PeerID(try row.key(1)), number: row.bits(2))
+    }
+  }
+}

@@ -1,0 +1,130 @@
+/// One step of the format. It runs in one transaction and sets `user_version` to its place in the list, counted from 1.
+struct Migration {
+  let script: StaticString
+}
+
+enum Schema {
+  /// "PRLY": what tells our file from another program's database (SQLite file format, section 1.3.17).
+  static let applicationID: Int64 = 0x5052_4C59
+
+  /// Only ever added to: a file of any earlier version goes through the rest of the list.
+  static let migrations: [Migration] = [
+    Migration(
+      script: """
+        PRAGMA application_id = 0x50524C59;
+
+        -- One row: the last cursor given. Not taken from the tables, or deleting would let a cursor come back.
+        CREATE TABLE sequence (id INTEGER PRIMARY KEY CHECK (id = 1), last INTEGER NOT NULL) STRICT;
+        INSERT INTO sequence VALUES (1, 0);
+
+        CREATE TABLE channels (
+          id INTEGER PRIMARY KEY, channel BLOB NOT NULL UNIQUE CHECK (length(channel) = 32)) STRICT;
+
+        -- contiguous, beyond (a count), lamport_max and last_hidden (a number, 0 for none) follow from the entries that
+        -- were stored, and are kept so that nothing needs to read those.
+        CREATE TABLE logs (
+          id INTEGER PRIMARY KEY,
+          channel INTEGER NOT NULL REFERENCES channels (id) ON DELETE CASCADE,
+          author BLOB NOT NULL CHECK (length(author) = 32),
+          instance BLOB NOT NULL CHECK (length(instance) = 8),
+          contiguous INTEGER NOT NULL, beyond INTEGER NOT NULL,
+          lamport_max INTEGER NOT NULL, last_hidden INTEGER NOT NULL,
+          UNIQUE (channel, author, instance)) STRICT;
+
+        -- channel, author and instance repeat those of the log so that one index holds the channel's order.
+        -- stored_at: milliseconds since 1970 by this machine's clock, for the age of history.
+        CREATE TABLE entries (
+          cursor INTEGER PRIMARY KEY,
+          log INTEGER NOT NULL REFERENCES logs (id) ON DELETE CASCADE,
+          number INTEGER NOT NULL CHECK (number > 0),
+          lamport INTEGER NOT NULL, hidden INTEGER NOT NULL, stored_at INTEGER NOT NULL,
+          channel INTEGER NOT NULL, author BLOB NOT NULL, instance BLOB NOT NULL,
+          bytes BLOB NOT NULL) STRICT;
+        CREATE UNIQUE INDEX entries_by_number ON entries (log, number);
+        CREATE INDEX entries_by_order ON entries (channel, lamport, author, instance, number) WHERE hidden = 0;
+        CREATE INDEX entries_by_channel ON entries (channel);
+
+        CREATE TABLE peer_messages (
+          cursor INTEGER PRIMARY KEY,
+          peer BLOB NOT NULL CHECK (length(peer) = 32), own INTEGER NOT NULL, id TEXT NOT NULL,
+          stored_at INTEGER NOT NULL, json BLOB NOT NULL,
+          UNIQUE (peer, own, id)) STRICT;
+
+        CREATE TABLE outbox (
+          place INTEGER PRIMARY KEY,
+          peer BLOB NOT NULL CHECK (length(peer) = 32), id TEXT NOT NULL,
+          queued_at INTEGER NOT NULL, json BLOB NOT NULL,
+          UNIQUE (peer, id)) STRICT;
+
+        CREATE TABLE members (
+          channel INTEGER NOT NULL REFERENCES channels (id) ON DELETE CASCADE,
+          peer BLOB NOT NULL CHECK (length(peer) = 32),
+          name TEXT NOT NULL, online INTEGER NOT NULL, incarnation INTEGER NOT NULL,
+          PRIMARY KEY (channel, peer)) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE delivered (
+          channel INTEGER NOT NULL REFERENCES channels (id) ON DELETE CASCADE,
+          instance BLOB NOT NULL CHECK (length(instance) = 8),
+          peer BLOB NOT NULL CHECK (length(peer) = 32),
+          number INTEGER NOT NULL,
+          PRIMARY KEY (channel, instance, peer)) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE share_files (
+          id INTEGER PRIMARY KEY,
+          media BLOB NOT NULL CHECK (length(media) = 32), path TEXT NOT NULL,
+          byte_count INTEGER NOT NULL, modified INTEGER NOT NULL, inode INTEGER NOT NULL,
+          kind TEXT NOT NULL, manifest BLOB NOT NULL, piece_hashes BLOB NOT NULL,
+          UNIQUE (media, path)) STRICT;
+        CREATE TABLE share_channels (
+          file INTEGER NOT NULL REFERENCES share_files (id) ON DELETE CASCADE,
+          channel INTEGER NOT NULL REFERENCES channels (id) ON DELETE CASCADE,
+          PRIMARY KEY (file, channel)) STRICT, WITHOUT ROWID;
+        CREATE INDEX share_channels_by_channel ON share_channels (channel);
+
+        CREATE TABLE downloads (
+          id INTEGER PRIMARY KEY,
+          media BLOB NOT NULL UNIQUE CHECK (length(media) = 32),
+          channel INTEGER NOT NULL REFERENCES channels (id) ON DELETE CASCADE,
+          target TEXT NOT NULL, part TEXT NOT NULL, replacing INTEGER NOT NULL,
+          manifest BLOB NOT NULL, piece_hashes BLOB NOT NULL) STRICT;
+        CREATE INDEX downloads_by_channel ON downloads (channel);
+        -- Apart from the rest, a hundred kilobytes for a large file, which would be written again with every piece.
+        CREATE TABLE download_bitmaps (
+          download INTEGER PRIMARY KEY REFERENCES downloads (id) ON DELETE CASCADE, bitmap BLOB NOT NULL) STRICT;
+
+        PRAGMA user_version = 1;
+        """)
+  ]
+
+  /// Brings the file to the newest version, one transaction a step.
+  static func migrate(_ database: Database, through migrations: [Migration]) throws(StoreError) {
+    for (index, migration) in migrations.enumerated().dropFirst(try version(of: database)) {
+      try database.transaction { () throws(StoreError) in
+        try database.script(migration.script)
+        let version = try version(of: database)
+        precondition(version == index + 1, "a migration sets user_version to its place in the list")
+      }
+    }
+  }
+
+  static func version(of database: Database) throws(StoreError) -> Int {
+    Int(try database.first("PRAGMA user_version") { $0.integer(0) } ?? 0)
+  }
+}
+
+extension Database {
+  /// All of `body`, or on an error nothing of it.
+  func transaction<T>(_ body: () throws(StoreError) -> T) throws(StoreError) -> T {
+    try run("BEGIN IMMEDIATE")
+    do throws(StoreError) {
+      let result = try body()
+      try run("COMMIT")
+      return result
+    } catch {
+      // SQLite has rolled back by itself after some errors (a full disk, a failed write) but not after others. A
+      // rollback that fails changes nothing either: the transaction was never committed.
+      if isInTransaction { _ = try? run("ROLLBACK") }
+      throw error
+    }
+  }
+}

@@ -1,0 +1,184 @@
+import ParleyVocabulary
+
+/// One entry of a channel, as it is on disk. The store does not look into `bytes`.
+package struct StoredEntry: Sendable, Equatable {
+  package var channel: ChannelID
+  package var key: LogKey
+  /// 1, 2, 3 … within the log, at most `Limit.counterMax`.
+  package var number: UInt64
+  /// At most `Limit.counterMax`.
+  package var lamport: UInt64
+  /// Kept and reconciled like any other, but not part of what people scroll through.
+  package var isHidden: Bool
+  package var bytes: [UInt8]
+  /// Given by the store; 0 when not stored yet.
+  package var cursor: UInt64
+
+  package init(
+    channel: ChannelID, key: LogKey, number: UInt64, lamport: UInt64, isHidden: Bool, bytes: [UInt8],
+    cursor: UInt64 = 0
+  ) {
+    self.channel = channel
+    self.key = key
+    self.number = number
+    self.lamport = lamport
+    self.isHidden = isHidden
+    self.bytes = bytes
+    self.cursor = cursor
+  }
+
+  package var order: OrderKey { OrderKey(lamport: lamport, author: key.author, log: key.log, number: number) }
+}
+
+/// What is known of one log without reading its entries.
+package struct StoredLog: Sendable, Equatable {
+  package var key: LogKey
+  /// The highest n such that 1…n are all stored; 0 when entry 1 is missing.
+  package var contiguous: UInt64
+  /// The stored numbers above `contiguous` + 1, rising.
+  package var beyond: [UInt64]
+
+  package init(key: LogKey, contiguous: UInt64, beyond: [UInt64]) {
+    self.key = key
+    self.contiguous = contiguous
+    self.beyond = beyond
+  }
+}
+
+/// A message between two people, outside every channel.
+package struct StoredPeerMessage: Sendable, Equatable {
+  /// The other side, whoever wrote.
+  package var peer: PeerID
+  /// Whether this profile wrote it.
+  package var isOwn: Bool
+  package var id: MessageID
+  package var json: [UInt8]
+  /// Given by the store; 0 when not stored yet.
+  package var cursor: UInt64
+
+  package init(peer: PeerID, isOwn: Bool, id: MessageID, json: [UInt8], cursor: UInt64 = 0) {
+    self.peer = peer
+    self.isOwn = isOwn
+    self.id = id
+    self.json = json
+    self.cursor = cursor
+  }
+}
+
+/// A message that waits for its receiver.
+package struct OutboxItem: Sendable, Equatable {
+  package var peer: PeerID
+  package var id: MessageID
+  package var json: [UInt8]
+  /// Milliseconds since 1970 by this machine's clock.
+  package var queuedAtMilliseconds: Int64
+
+  package init(peer: PeerID, id: MessageID, json: [UInt8], queuedAtMilliseconds: Int64) {
+    self.peer = peer
+    self.id = id
+    self.json = json
+    self.queuedAtMilliseconds = queuedAtMilliseconds
+  }
+}
+
+package struct StoredMember: Sendable, Equatable {
+  package var channel: ChannelID
+  package var peer: PeerID
+  package var displayName: String
+  package var isOnline: Bool
+  /// At most `Limit.counterMax`.
+  package var incarnation: UInt64
+
+  package init(channel: ChannelID, peer: PeerID, displayName: String, isOnline: Bool, incarnation: UInt64) {
+    self.channel = channel
+    self.peer = peer
+    self.displayName = displayName
+    self.isOnline = isOnline
+    self.incarnation = incarnation
+  }
+}
+
+/// A file of this machine, announced in a channel.
+package struct StoredShare: Sendable, Equatable {
+  package var id: MediaID
+  package var channel: ChannelID
+  package var path: String
+  package var byteCount: UInt64
+  /// Nanoseconds since 1970, of the file's last change when its hashes were taken.
+  package var modifiedNanoseconds: Int64
+  package var inode: UInt64
+  package var kind: String
+  package var manifest: [UInt8]
+  /// 32 bytes a piece.
+  package var pieceHashes: [UInt8]
+
+  package init(
+    id: MediaID, channel: ChannelID, path: String, byteCount: UInt64, modifiedNanoseconds: Int64, inode: UInt64,
+    kind: String, manifest: [UInt8], pieceHashes: [UInt8]
+  ) {
+    self.id = id
+    self.channel = channel
+    self.path = path
+    self.byteCount = byteCount
+    self.modifiedNanoseconds = modifiedNanoseconds
+    self.inode = inode
+    self.kind = kind
+    self.manifest = manifest
+    self.pieceHashes = pieceHashes
+  }
+}
+
+/// A download that was begun: all that it takes to go on after a restart.
+package struct StoredDownload: Sendable, Equatable {
+  package var id: MediaID
+  package var channel: ChannelID
+  package var targetPath: String
+  package var partPath: String
+  package var manifest: [UInt8]
+  /// 32 bytes a piece.
+  package var pieceHashes: [UInt8]
+  /// Which pieces are verified and written.
+  package var bitmap: [UInt8]
+  /// Whether an existing file at the target may be replaced.
+  package var replacing: Bool
+
+  package init(
+    id: MediaID, channel: ChannelID, targetPath: String, partPath: String, manifest: [UInt8], pieceHashes: [UInt8],
+    bitmap: [UInt8], replacing: Bool
+  ) {
+    self.id = id
+    self.channel = channel
+    self.targetPath = targetPath
+    self.partPath = partPath
+    self.manifest = manifest
+    self.pieceHashes = pieceHashes
+    self.bitmap = bitmap
+    self.replacing = replacing
+  }
+}
+
+/// One change; `Store.apply` takes many and commits them together.
+package enum StoreWrite: Sendable, Equatable {
+  /// The first entry under one log and number stays; another is a duplicate.
+  case entry(StoredEntry)
+  /// The first message under one (peer, side, ID) stays; another is a duplicate.
+  case peerMessage(StoredPeerMessage)
+  /// The first item under one (peer, ID) stays.
+  case outboxAdd(OutboxItem)
+  case outboxRemove(PeerID, MessageID)
+  /// Replaces what was known of this member of this channel.
+  case member(StoredMember)
+  /// `peer` has the entries of my `log` up to `number`; a lower number than before changes nothing.
+  case delivered(ChannelID, log: Instance, peer: PeerID, number: UInt64)
+  /// Replaces the facts under the same media ID and path, and announces them in the share's channel too.
+  case share(StoredShare)
+  /// From one channel, or from all. What is announced nowhere is forgotten.
+  case unshare(MediaID, ChannelID?)
+  /// Replaces an earlier download of the same media ID.
+  case download(StoredDownload)
+  /// Nothing when there is no such download.
+  case downloadProgress(MediaID, bitmap: [UInt8])
+  case downloadRemove(MediaID)
+  /// Its entries, members, deliveries, shares and downloads; the files themselves are the caller's.
+  case forgetChannel(ChannelID)
+}

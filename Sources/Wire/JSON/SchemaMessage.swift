@@ -1,0 +1,104 @@
+import ParleyVocabulary
+
+/// Who a message says it is from. `sender_id` must equal the authenticated author; the display name is decoration.
+package struct Sender: Equatable, Sendable {
+  package let peer: PeerID
+  package let displayName: DisplayName
+
+  package init(peer: PeerID, displayName: DisplayName) {
+    self.peer = peer
+    self.displayName = displayName
+  }
+
+  fileprivate init(from members: [JSONMember]) throws(WireError) {
+    let id = try members.string("sender_id")
+    guard let peer = PeerID(text: id) else { throw .malformed(field: "sender_id", reason: "not a PeerID") }
+    self.peer = peer
+    do { displayName = try DisplayName(try members.string("display_name")) } catch let error as NameError {
+      throw .malformed(field: "display_name", reason: error.description)
+    } catch { throw error as! WireError }
+  }
+
+  fileprivate var json: JSONValue {
+    .object([
+      JSONMember("display_name", .string(displayName.text)), JSONMember("sender_id", .string(peer.text)),
+    ])
+  }
+}
+
+/// One message of the RTM tutorial's JSON schema, checked.
+package struct SchemaMessage: Sendable {
+  package let sender: Sender
+  /// Nil only for kinds that need none (status, raise_hand).
+  package let messageID: MessageID?
+  /// RFC 3339 text as the sender wrote it; nil only for kinds that need none.
+  package let timestamp: String?
+  package let content: any MessageKind
+
+  package init(sender: Sender, messageID: MessageID?, timestamp: String?, content: any MessageKind) {
+    self.sender = sender
+    self.messageID = messageID
+    self.timestamp = timestamp
+    self.content = content
+  }
+
+  /// Checks size, syntax, types, required members and, where given, that the sender is the authenticated author.
+  package init(decoding bytes: some Collection<UInt8>, author: PeerID?) throws(WireError) {
+    guard bytes.count <= Limit.messageByteCountMax else {
+      throw .tooLong(
+        field: "message", byteCount: UInt64(bytes.count), byteCountMax: Limit.messageByteCountMax)
+    }
+    guard case .object(let members) = try JSONValue(decoding: bytes) else {
+      throw .malformed(field: "message", reason: "not a JSON object")
+    }
+    sender = try Sender(from: members.object("sender"))
+    if let author, author != sender.peer {
+      throw .malformed(field: "sender_id", reason: "not the author that signed")
+    }
+    let type = try members.string("type")
+    guard type.utf8.count <= 64, !type.isEmpty else { throw .malformed(field: "type", reason: "not 1 to 64 bytes") }
+    let kind = KindRegistry.kind(named: type)
+    messageID = try Self.messageID(in: members, required: kind?.needsMessageID ?? false)
+    timestamp = try Self.timestamp(in: members, required: kind?.needsMessageID ?? false)
+    if let kind { content = try kind.init(from: members) } else { content = UnknownKind(type: type, members: members) }
+  }
+
+  private static func messageID(in members: [JSONMember], required: Bool) throws(WireError) -> MessageID? {
+    guard let text = try members.optionalString("message_id") else {
+      if required { throw .malformed(field: "message_id", reason: "missing") }
+      return nil
+    }
+    guard let id = MessageID(text) else { throw .malformed(field: "message_id", reason: "not 1 to 64 bytes") }
+    return id
+  }
+
+  private static func timestamp(in members: [JSONMember], required: Bool) throws(WireError) -> String? {
+    guard let text = try members.optionalString("timestamp") else {
+      if required { throw .malformed(field: "timestamp", reason: "missing") }
+      return nil
+    }
+    guard text.utf8.count <= 40, text.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) else {
+      throw .malformed(field: "timestamp", reason: "not RFC 3339 text")
+    }
+    return text
+  }
+
+  /// The members in the order the schema shows them for this kind.
+  package var encoded: [UInt8] {
+    var members: [JSONMember] = []
+    let type = JSONMember("type", .string(content.type))
+    let sender = JSONMember("sender", sender.json)
+    if content.typeComesFirst { members.append(type) }
+    members.append(sender)
+    if let messageID { members.append(JSONMember("message_id", .string(messageID.text))) }
+    if let timestamp { members.append(JSONMember("timestamp", .string(timestamp))) }
+    if content.typeComesFirst || content.typeComesLast {
+      members += content.members
+      if content.typeComesLast { members.append(type) }
+    } else {
+      members.append(type)
+      members += content.members
+    }
+    return JSONValue.object(members).encoded
+  }
+}

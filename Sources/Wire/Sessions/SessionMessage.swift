@@ -1,0 +1,200 @@
+import ParleyVocabulary
+
+/// How far somebody has a log: every number up to and including `number`.
+package struct Head: Hashable, Sendable {
+  package let key: LogKey
+  package let number: UInt64
+  package init(key: LogKey, number: UInt64) {
+    self.key = key
+    self.number = number
+  }
+}
+
+/// A run of numbers of one log, both ends included.
+package struct LogRange: Hashable, Sendable {
+  package let key: LogKey
+  package let from: UInt64
+  package let through: UInt64
+  package init(key: LogKey, from: UInt64, through: UInt64) {
+    self.key = key
+    self.from = from
+    self.through = through
+  }
+}
+
+/// What travels in a chat session, one message a sealed payload. Unknown types are skipped.
+package enum SessionMessage: Equatable, Sendable {
+  /// All heads of a channel, in as many parts as they take; `isLast` ends them. `answerWanted`: send yours.
+  case heads(ChannelID, [Head], isLast: Bool, answerWanted: Bool)
+  /// Send me these, as far as you have them.
+  case want(ChannelID, request: UInt64, [LogRange])
+  /// Encoded entries; `isLast` when the request has been answered as far as it will be. Request 0: unasked.
+  case entries(ChannelID, request: UInt64, [[UInt8]], isLast: Bool)
+  case peerMessage(MessageID, json: [UInt8])
+  /// Stored, on disk.
+  case peerStored(MessageID)
+  case ping(UInt64)
+  case pong(UInt64)
+  /// Proofs for channels joined since the handshake (see `SessionProof`).
+  case prove([Bytes32])
+  /// A signed `Presence` or `LiveObject` for whom multicast does not reach.
+  case presence(ChannelID, Signed)
+  case live(ChannelID, Signed)
+  /// The end is meant: no suspicion.
+  case closing
+  /// What would be a direct datagram, for whom datagrams do not reach.
+  case direct(ChannelID, [DirectMessage.Part])
+
+  package static let headsCountMax = 600
+  package static let rangesCountMax = 256
+
+  package var encoded: [UInt8] {
+    var out = ByteWriter(reserving: 256)
+    switch self {
+    case .heads(let channel, let heads, let isLast, let answerWanted):
+      out.uint8(1)
+      out.bytes32(channel.value)
+      out.uint8((isLast ? 1 : 0) | (answerWanted ? 2 : 0))
+      out.varint(UInt64(heads.count))
+      for head in heads {
+        Self.write(head.key, to: &out)
+        out.varint(head.number)
+      }
+    case .want(let channel, let request, let ranges):
+      out.uint8(2)
+      out.bytes32(channel.value)
+      out.varint(request)
+      out.varint(UInt64(ranges.count))
+      for range in ranges {
+        Self.write(range.key, to: &out)
+        out.varint(range.from)
+        out.varint(range.through)
+      }
+    case .entries(let channel, let request, let entries, let isLast):
+      out.uint8(3)
+      out.bytes32(channel.value)
+      out.varint(request)
+      out.uint8(isLast ? 1 : 0)
+      for entry in entries { out.block(entry) }
+    case .peerMessage(let id, let json):
+      out.uint8(4)
+      out.text(id.text)
+      out.block(json)
+    case .peerStored(let id):
+      out.uint8(5)
+      out.text(id.text)
+    case .ping(let nonce):
+      out.uint8(6)
+      out.uint64(nonce)
+    case .pong(let nonce):
+      out.uint8(7)
+      out.uint64(nonce)
+    case .prove(let proofs):
+      out.uint8(8)
+      for proof in proofs { out.bytes32(proof) }
+    case .presence(let channel, let signed):
+      out.uint8(9)
+      out.bytes32(channel.value)
+      out.raw(signed.encoded)
+    case .live(let channel, let signed):
+      out.uint8(10)
+      out.bytes32(channel.value)
+      out.raw(signed.encoded)
+    case .closing: out.uint8(11)
+    case .direct(let channel, let parts):
+      out.uint8(12)
+      out.bytes32(channel.value)
+      out.raw(DirectMessage(counter: 0, parts: parts).encoded)
+    }
+    return out.bytes
+  }
+
+  /// Bytes of an `entries` message beside the entries themselves, and beside each.
+  package static let entriesOverheadByteCount = 1 + 32 + 8 + 1
+  package static let entryOverheadByteCount = 4
+
+  /// Nil for a type this version does not know.
+  package static func decode(_ bytes: [UInt8]) throws(WireError) -> SessionMessage? {
+    var reader = ByteReader(bytes)
+    let message: SessionMessage
+    switch try reader.uint8("message type") {
+    case 1: message = try decodeHeads(&reader)
+    case 2: message = try decodeWant(&reader)
+    case 3: message = try decodeEntries(&reader)
+    case 4:
+      message = .peerMessage(
+        try messageID(&reader), json: Array(try reader.block("json", byteCountMax: Limit.messageByteCountMax)))
+    case 5: message = .peerStored(try messageID(&reader))
+    case 6: message = .ping(try reader.uint64("nonce"))
+    case 7: message = .pong(try reader.uint64("nonce"))
+    case 8:
+      var proofs: [Bytes32] = []
+      while !reader.isAtEnd { proofs.append(try reader.bytes32("proof")) }
+      guard proofs.count <= Limit.channelsPerNodeMax else {
+        throw .tooMany(field: "proofs", count: UInt64(proofs.count), countMax: Limit.channelsPerNodeMax)
+      }
+      message = .prove(proofs)
+    case 9, 10:
+      let channel = ChannelID(try reader.bytes32("channel"))
+      let signed = try Signed(decoding: reader.rest)
+      return bytes[0] == 9 ? .presence(channel, signed) : .live(channel, signed)
+    case 11: message = .closing
+    case 12:
+      let channel = ChannelID(try reader.bytes32("channel"))
+      return .direct(channel, try DirectMessage(decoding: Array(reader.rest)).parts)
+    default: return nil
+    }
+    try reader.finish()
+    return message
+  }
+
+  private static func write(_ key: LogKey, to out: inout ByteWriter) {
+    out.bytes32(key.author.value)
+    out.uint64(key.log.value)
+  }
+
+  private static func logKey(_ reader: inout ByteReader) throws(WireError) -> LogKey {
+    LogKey(author: PeerID(try reader.bytes32("author")), log: Instance(try reader.uint64("log")))
+  }
+
+  private static func messageID(_ reader: inout ByteReader) throws(WireError) -> MessageID {
+    let text = try reader.text("message ID", byteCountMax: Limit.messageIDByteCountMax)
+    guard let id = MessageID(text) else { throw .malformed(field: "message ID", reason: "empty or with controls") }
+    return id
+  }
+
+  private static func decodeHeads(_ reader: inout ByteReader) throws(WireError) -> SessionMessage {
+    let channel = ChannelID(try reader.bytes32("channel"))
+    let flags = try reader.uint8("flags")
+    let count = try reader.count("heads", countMax: headsCountMax, byteCountEach: 41)
+    var heads: [Head] = []
+    for _ in 0..<count { heads.append(Head(key: try logKey(&reader), number: try reader.varint("number"))) }
+    return .heads(channel, heads, isLast: flags & 1 != 0, answerWanted: flags & 2 != 0)
+  }
+
+  private static func decodeWant(_ reader: inout ByteReader) throws(WireError) -> SessionMessage {
+    let channel = ChannelID(try reader.bytes32("channel"))
+    let request = try reader.varint("request")
+    let count = try reader.count("ranges", countMax: rangesCountMax, byteCountEach: 42)
+    var ranges: [LogRange] = []
+    for _ in 0..<count {
+      let key = try logKey(&reader)
+      let from = try reader.varint("from")
+      let through = try reader.varint("through")
+      guard from > 0, from <= through else { throw .outOfRange(field: "from", value: from) }
+      ranges.append(LogRange(key: key, from: from, through: through))
+    }
+    return .want(channel, request: request, ranges)
+  }
+
+  private static func decodeEntries(_ reader: inout ByteReader) throws(WireError) -> SessionMessage {
+    let channel = ChannelID(try reader.bytes32("channel"))
+    let request = try reader.varint("request")
+    let isLast = try reader.uint8("flags") & 1 != 0
+    var entries: [[UInt8]] = []
+    while !reader.isAtEnd {
+      entries.append(Array(try reader.block("entry", byteCountMax: Limit.entryByteCountMax)))
+    }
+    return .entries(channel, request: request, entries, isLast: isLast)
+  }
+}

@@ -1,0 +1,114 @@
+import Parley
+import Testing
+
+@testable import ParleyApp
+
+@Suite struct CommandLineTests {
+  private let parser = CommandLineParser(commands: CommandTable.all)
+
+  private func invocation(_ line: String) throws -> Invocation {
+    guard case .run(_, let invocation) = try parser.parse(line.split(separator: " ").map(String.init)) else {
+      throw Failure.usage("not a command to run: \(line)")
+    }
+    return invocation
+  }
+
+  @Test func wordsBecomeArgumentsAndOptions() throws {
+    let send = try invocation("--home /h send team --wait 5 a b --json")
+    #expect(send.commandName == "send")
+    #expect(send["CHANNEL"] == "team")
+    #expect(send.all("TEXT") == ["a", "b"])
+    #expect(send.value("--wait") == "5")
+    #expect(send.value("--home") == "/h")
+    #expect(send.isJSON)
+    let up = try invocation("up --interface=lo --interface eth1 --name=")
+    #expect(up.values("--interface") == ["lo", "eth1"])
+    #expect(up.value("--name") == "")
+    #expect(try invocation("send team -- --wait -x").all("TEXT") == ["--wait", "-x"])
+    #expect(try invocation("send team -").all("TEXT") == ["-"])
+    #expect(try invocation("download X -o - --force").value("--output") == "-")
+    #expect(try invocation("watch").arguments["CHANNEL"] == nil)
+  }
+
+  @Test(arguments: [
+    ("", "say what to do"), ("sned team x", "did you mean parley send?"), ("frobnicate", "all commands"),
+    ("send", "CHANNEL is missing"), ("send team", "TEXT is missing"), ("leave a b", "b is one too many"),
+    ("up --prot 1", "has no option --prot"), ("up --port", "--port needs a value"), ("up --port 1 --port 2", "given twice"),
+    ("up --json=1", "takes no value"), ("leave \u{1B}[2J \u{1B}[2J", "\\u{1b}[2J is one too many"),
+  ])
+  func whatIsWrongIsAUsageError(_ line: String, _ part: String) {
+    do {
+      _ = try parser.parse(line.split(separator: " ").map(String.init))
+      Issue.record("\(line) was taken")
+    } catch {
+      #expect(error.status == .usage)
+      #expect(error.message.contains(part), "\(error.message)")
+    }
+  }
+
+  @Test func numbersHaveTheirRange() throws {
+    let history = try invocation("history team --limit 10001")
+    #expect(throws: Failure.self) { let _: Int? = try history.number("--limit", in: 1...10_000) }
+    let up = try invocation("up --port 65536")
+    #expect(throws: Failure.self) { let _: UInt16? = try up.number("--port", in: 0...UInt16.max) }
+    #expect(try invocation("up --port 65535").number("--port", in: 0...UInt16.max) == 65_535)
+  }
+
+  @Test func theIssuesCommandsAreAllThere() {
+    let names = Set(CommandTable.all.map(\.name))
+    #expect(
+      names == [
+        "up", "down", "status", "id", "join", "leave", "channels", "members", "send", "tell", "hand", "share", "unshare",
+        "media", "download", "watch", "history", "chat",
+      ])
+  }
+
+  @Test(arguments: CommandTable.all.map(\.name)) func everyCommandHasHelpWithExamples(_ name: String) throws {
+    for words in [[name, "--help"], ["help", name], [name, "x", "-h"]] {
+      guard case .help(let command?) = try parser.parse(words) else {
+        Issue.record("\(words) asks for help")
+        return
+      }
+      let text = Help.text(of: command)
+      #expect(text.contains("Usage: parley \(name)"))
+      #expect(text.contains("Examples:\n"))
+      #expect(text.split(separator: "\n").allSatisfy { $0.count <= 110 })
+      for example in command.examples { #expect(example.line.contains("parley \(name)")) }
+    }
+    #expect(Help.overview(CommandTable.sections).contains("\n  \(name)"))
+  }
+
+  /// What an example shows, the parser takes.
+  @Test func examplesAreRight() throws {
+    for command in CommandTable.all {
+      for example in command.examples {
+        let line = example.line.split(separator: "|").first { $0.contains("parley") } ?? ""
+        let words = line.replacing("\"", with: "").split(separator: " ").map(String.init)
+        _ = try parser.parse(Array(words.dropFirst()))
+      }
+    }
+  }
+
+  @Test(arguments: [
+    ("not_in_channel", Failure.Status.noInput), ("message_too_long", .badData), ("no_source", .unavailable),
+    ("already_exists", .cannotCreate), ("queue_full", .tryAgain), ("profile_in_use", .tryAgain), ("other_user", .notPermitted),
+    ("something_new", .unavailable),
+  ])
+  func codesHaveTheirExitStatus(_ code: String, _ status: Failure.Status) {
+    #expect(Failure.status(ofCode: code) == status)
+  }
+
+  @Test func peersAreHostAndPort() throws {
+    for text in ["192.0.2.7:4000", "[fe80::1]:4000", "host.example:1"] { try NodeCommands.checkPeer(text) }
+    for text in ["", "host", ":4000", "host:", "host:0", "host:65536", "fe80::1:4000", "host:x"] {
+      #expect(throws: Failure.self) { try NodeCommands.checkPeer(text) }
+    }
+  }
+
+  @Test func passphrasesLoseOneNewline() throws {
+    #expect(try ChannelCommands.checked(passphrase: Array("a b\n".utf8), what: "it") == "a b")
+    #expect(try ChannelCommands.checked(passphrase: Array("a\n\n".utf8), what: "it") == "a\n")
+    #expect(throws: Failure.self) { try ChannelCommands.checked(passphrase: [10], what: "it") }
+    #expect(throws: Failure.self) { try ChannelCommands.checked(passphrase: [0xFF], what: "it") }
+  }
+}

@@ -1,0 +1,112 @@
+import Parley
+import ParleyLocalAPI
+import Testing
+
+@testable import ParleyApp
+
+@Suite struct PresentationTests {
+  private static let hostile = "a\u{1B}[2J\u{9B}\u{202E}\rb"
+
+  private static func message(_ body: String) -> JSON {
+    [
+      "sender": ["display_name": .string(hostile), "sender_id": "x\u{1B}"], "message_id": "\u{1B}", "channel": "team",
+      "timestamp": "\u{1B}[2J-----------------------", "type": "text", "body": .string(body),
+    ]
+  }
+
+  @Test func noControlByteReachesTheTerminal() {
+    let file: JSON = ["type": "file", "file_name": .string(Self.hostile), "media_id": .string(Self.hostile), "size": 5]
+    let lines =
+      [
+        Presenter.message(Self.message(Self.hostile), isChannelShown: true), Presenter.message(file, isChannelShown: true),
+        Presenter.member(["display_name": .string(Self.hostile)], nameWidth: 3), MediaCommands.line(ofMedia: file),
+        ChannelCommands.line(ofChannel: ["name": .string(Self.hostile)]),
+        Failure(problem: ["code": "x", "detail": .string(Self.hostile)]).message,
+        Presenter.event(StreamEvent(type: "joined", data: ["channel": .string(Self.hostile)]), isChannelShown: true) ?? "",
+        Presenter.event(StreamEvent(type: "member", data: ["display_name": .string(Self.hostile)]), isChannelShown: true)
+          ?? "",
+      ] + NodeCommands.lines(ofStatus: ["display_name": .string(Self.hostile)], home: Self.hostile)
+    for line in lines {
+      #expect(line.unicodeScalars.allSatisfy { !$0.isControl && !$0.isTreacherous }, "\(line.escapedLine)")
+    }
+  }
+
+  @Test func aMessageCannotForgeAnother() {
+    let lines = Presenter.message(Self.message("one\n09:05 Ben abcd-efgh: two"), isChannelShown: false).split(separator: "\n")
+    #expect(lines.count == 2 && lines[1].hasPrefix("    "))
+  }
+
+  @Test func membersStandInTwoSections() {
+    let members: [JSON] = [
+      ["display_name": "Ana", "fingerprint": "aaaa-bbbb", "status": "online", "raise_hand": true, "self": true],
+      ["display_name": "Benjamin", "fingerprint": "cccc-dddd", "status": "offline", "raise_hand": false, "self": false],
+    ]
+    #expect(
+      Presenter.members(members) == [
+        "Online (1)", "  ✋ Ana       aaaa-bbbb  (you)", "Offline (1)", "     Benjamin  cccc-dddd",
+      ])
+  }
+
+  @Test(arguments: [
+    (1, 3, "1 other is here: parley members team"), (0, 3, "3 nodes heard, none in this channel: another passphrase?"),
+    (0, 1, "1 node heard, none in this channel: another passphrase?"), (0, 0, "Nobody else was heard yet."),
+  ])
+  func aJoinSaysWhatWasHeard(_ others: Int64, _ heard: Int64, _ text: String) {
+    let answer: JSON = [
+      "name": "team", "open": false, "online": .integer(others + 1), "nodes_heard_elsewhere": .integer(heard),
+    ]
+    #expect(ChannelCommands.lines(ofJoin: answer)[1].hasPrefix(text))
+  }
+
+  @Test(arguments: [
+    (0.0, "0 bytes"), (999, "999 bytes"), (1_000, "1.0 kB"), (1_234_567, "1.2 MB"), (4_294_967_296, "4.2 GB"),
+    (18_446_744_073_709_551_615, "18446744.0 TB"),
+  ])
+  func sizesAreReadable(_ count: Double, _ text: String) { #expect(Presenter.byteCount(count) == text) }
+
+  @Test func aProgressBarFitsItsTerminal() {
+    for width in [1, 10, 40, 80, 200] {
+      for (received, size) in [(0.0, 0.0), (5, 10), (10, 10), (20, 10)] {
+        let line = ProgressBar.line(received: received, size: size, sourceCount: 2, rate: 1e6, width: width)
+        #expect(line.count < max(width, 2))
+      }
+    }
+    #expect(
+      ProgressBar.line(received: 5e6, size: 1e7, sourceCount: 2, rate: 1e6, width: 80)
+        == "[###############...............]  50%  5.0 MB of 10.0 MB  1.0 MB/s  from 2")
+  }
+
+  @Test func eventsAreFoundInBytesCutAnywhere() {
+    let text = ":listening\n\nid: 7\nevent: message\ndata: {\"a\":1}\n\n:\n\nevent: dropped\ndata: {\"count\":2}\n\n"
+    let expected = [
+      StreamEvent(type: "message", data: ["a": 1]), StreamEvent(type: "dropped", data: ["count": 2]),
+    ]
+    for size in [1, 2, 3, 7, 1_000] {
+      var parser = EventStreamParser()
+      var events: [StreamEvent] = []
+      var rest = Array(text.utf8)[...]
+      while !rest.isEmpty {
+        events += parser.take(rest.prefix(size))
+        rest = rest.dropFirst(size)
+      }
+      #expect(events == expected)
+      #expect(parser.isListening)
+    }
+  }
+
+  @Test(arguments: [
+    ("hello", ChatCommand.say("hello")), ("//x", .say("/x")), ("  ", .nothing), ("/hand", .hand(isUp: true)),
+    ("/hand down", .hand(isUp: false)), ("/share  my plan.pdf ", .share(path: "my plan.pdf")),
+    ("/tell Ben call me", .tell(peer: "Ben", text: "call me")),
+    ("/tell \"Ben B\" call me", .tell(peer: "Ben B", text: "call me")), ("/history", .history(count: 20)),
+    ("/history 3", .history(count: 3)), ("/download plan.pdf", .download("plan.pdf")), ("/quit", .quit),
+    ("/tell Ben", .wrong("/tell PEER TEXT")),
+  ])
+  func chatLinesAreUnderstood(_ line: String, _ command: ChatCommand) { #expect(ChatCommand(line) == command) }
+
+  @Test func completionsShareTheirStart() {
+    #expect(LineEditor.commonPrefix(of: ["/history", "/hand", "/help"]) == "/h")
+    #expect(LineEditor.commonPrefix(of: ["/quit"]) == "/quit")
+    #expect(LineEditor.commonPrefix(of: []) == nil)
+  }
+}

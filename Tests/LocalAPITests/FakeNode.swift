@@ -1,0 +1,136 @@
+import Parley
+import Synchronization
+
+/// A node without a network: remembers what was asked, answers what it was told to.
+final class FakeNode: NodeServing {
+  struct State {
+    var calls: [String] = []
+    var failure: ParleyError?
+    var subscribers: [AsyncStream<NodeEvent>.Continuation] = []
+    var downloadEvents: [DownloadEvent] = []
+    var isDownloadEndless = false
+    var cancelled: [DownloadID] = []
+    var bufferingCounts: [Int] = []
+  }
+  let state = Mutex(State())
+  let cancellations = AsyncStream<DownloadID>.makeStream()
+  let subscriptions = AsyncStream<Void>.makeStream()
+  let stopping = AsyncStream<Void>.makeStream()
+  /// Held back until this is finished, when set.
+  let gate: AsyncStream<Void>?
+
+  static let ana = PeerID(bytes: [UInt8](repeating: 1, count: 32))!
+  static let ben = PeerID(bytes: [UInt8](repeating: 2, count: 32))!
+  static let mediaID = MediaID(bytes: [UInt8](repeating: 3, count: 32))!
+  static let members = [
+    Member(peer: ana, displayName: "Ana", status: .online, isHandRaised: true, isSelf: true),
+    Member(peer: ben, displayName: "Ben\u{1B}[2J", status: .offline, isHandRaised: false, isSelf: false),
+  ]
+  static let media = MediaReference(id: mediaID, fileName: "plan.pdf", byteCount: 42, mimeType: nil)
+
+  init(gate: AsyncStream<Void>? = nil) { self.gate = gate }
+
+  var calls: [String] { state.withLock { $0.calls } }
+
+  func fail(with error: ParleyError?) { state.withLock { $0.failure = error } }
+
+  func emit(_ event: NodeEvent) {
+    for subscriber in state.withLock({ $0.subscribers }) { subscriber.yield(event) }
+  }
+
+  private func note(_ call: String) throws(ParleyError) {
+    let failure = state.withLock { state in
+      state.calls.append(call)
+      return state.failure
+    }
+    if let failure { throw failure }
+  }
+
+  static func message(_ text: String, cursor: UInt64, channel: ChannelName?) -> Message {
+    Message(
+      channel: channel, id: MessageID("m\(cursor)")!, sender: ben, senderName: "Ben", timestamp: "2021-03-12T09:05:16Z",
+      body: .text(text),
+      json: """
+        {"sender":{"display_name":"Ben","sender_id":"\(ben.text)"},"message_id":"m\(cursor)",\
+        "timestamp":"2021-03-12T09:05:16Z","type":"text","body":"\(text)","cursor":"forged"}
+        """, cursor: cursor, deliveredTo: [])
+  }
+
+  var peerID: PeerID { get async { Self.ana } }
+
+  func status() async -> NodeStatus {
+    NodeStatus(
+      peer: Self.ana, displayName: "Ana", state: .connected, tcpPort: 4_000, interfaces: ["lo 127.0.0.1"],
+      sessionCount: 1, nodesHeardCount: 3, channels: await channels())
+  }
+
+  func stop() async { stopping.continuation.finish() }
+
+  func join(_ name: ChannelName, secret: ChannelSecret) async throws(ParleyError) {
+    switch secret {
+    case .open: try note("join \(name) open")
+    case .passphrase(let bytes): try note("join \(name) passphrase \(String(decoding: bytes, as: UTF8.self))")
+    }
+  }
+  func leave(_ name: ChannelName) async throws(ParleyError) { try note("leave \(name)") }
+  func channels() async -> [ChannelSummary] {
+    [ChannelSummary(name: try! ChannelName("team"), isOpen: true, onlineCount: 1, memberCount: 2)]
+  }
+  func members(of name: ChannelName) async throws(ParleyError) -> [Member] {
+    try note("members \(name)")
+    return Self.members
+  }
+  func nodesHeardElsewhere() async -> Int { 3 }
+
+  func send(_ text: String, to name: ChannelName, waiting seconds: Double?) async throws(ParleyError) -> SendReceipt {
+    if let gate { for await _ in gate {} }
+    try note("send \(name) \(text) \(seconds.map { "\($0)" } ?? "-")")
+    return SendReceipt(id: MessageID("m1")!, deliveredTo: [Self.ben], presentCount: 1)
+  }
+  func setHand(raised: Bool, in name: ChannelName) async throws(ParleyError) { try note("hand \(name) \(raised)") }
+  func history(of name: ChannelName, limit: Int) async throws(ParleyError) -> [Message] {
+    try note("history \(name) \(limit)")
+    return [Self.message("hello", cursor: 7, channel: name)]
+  }
+  func tell(_ text: String, peer: String) async throws(ParleyError) -> TellOutcome {
+    try note("tell \(peer) \(text)")
+    return .queued(MessageID("m2")!)
+  }
+
+  func share(path: String, as kind: ShareKind?, in name: ChannelName) async throws(ParleyError) -> MediaReference {
+    try note("share \(path) \(kind?.rawValue ?? "-") \(name)")
+    return Self.media
+  }
+  func unshare(_ id: MediaID) async throws(ParleyError) { try note("unshare \(id)") }
+  func media(of name: ChannelName) async throws(ParleyError) -> [MediaSummary] {
+    try note("media \(name)")
+    return [
+      MediaSummary(
+        media: Self.media, kind: "file", sender: Self.ben, senderName: "Ben", holderCount: 2, isHeldHere: false)
+    ]
+  }
+  func download(_ id: MediaID, to target: DownloadTarget) async throws(ParleyError) -> (
+    DownloadID, AsyncStream<DownloadEvent>
+  ) {
+    try note("download \(id) \(target)")
+    let (stream, continuation) = AsyncStream<DownloadEvent>.makeStream()
+    let (events, isEndless) = state.withLock { ($0.downloadEvents, $0.isDownloadEndless) }
+    for event in events { continuation.yield(event) }
+    if !isEndless { continuation.finish() }
+    return (DownloadID(9), stream)
+  }
+  func cancel(_ download: DownloadID) async {
+    state.withLock { $0.cancelled.append(download) }
+    cancellations.continuation.yield(download)
+  }
+
+  func events(bufferingCount: Int) async -> AsyncStream<NodeEvent> {
+    let (stream, continuation) = AsyncStream<NodeEvent>.makeStream(bufferingPolicy: .bufferingNewest(bufferingCount))
+    state.withLock { state in
+      state.subscribers.append(continuation)
+      state.bufferingCounts.append(bufferingCount)
+    }
+    subscriptions.continuation.yield()
+    return stream
+  }
+}

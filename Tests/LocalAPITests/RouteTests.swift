@@ -1,0 +1,263 @@
+import Glibc
+import Parley
+import ParleyLocalAPI
+import Testing
+
+@Suite struct RouteTests {
+  static let id = FakeNode.mediaID.text
+
+  struct Case: Sendable, CustomTestStringConvertible {
+    let method: String
+    let target: String
+    var body: String?
+    let status: Int
+    /// What the node was asked.
+    let call: String?
+    /// A part of the answer.
+    let answer: String
+    var testDescription: String { "\(method) \(target)" }
+  }
+
+  static let cases: [Case] = [
+    Case(method: "GET", target: "/v1/status", status: 200, call: nil, answer: #""nodes_heard":3"#),
+    Case(method: "GET", target: "/v1/id", status: 200, call: nil, answer: #""peer_id":"\#(FakeNode.ana.text)""#),
+    Case(
+      method: "GET", target: "/v1/channels", status: 200, call: nil,
+      answer: #"[{"name":"team","open":true,"online":1,"members":2}]"#),
+    Case(
+      method: "POST", target: "/v1/channels", body: #"{"name":"team","open":true}"#, status: 201,
+      call: "join team open", answer: #""nodes_heard_elsewhere":3"#),
+    Case(
+      method: "POST", target: "/v1/channels", body: #"{"name":"team","passphrase":"söcret"}"#, status: 201,
+      call: "join team passphrase söcret", answer: #""open":false"#),
+    Case(
+      method: "DELETE", target: "/v1/channels/team", status: 200, call: "leave team", answer: #"{"channel":"team"}"#),
+    Case(
+      method: "GET", target: "/v1/channels/a%2Fb%20%C3%A9%25/members", status: 200, call: "members a/b é%",
+      answer: #""display_name":"Ben\u001b[2J""#),
+    Case(
+      method: "GET", target: "/v1/channels/team/messages?limit=3", status: 200, call: "history team 3",
+      answer: #""type":"text","body":"hello","cursor":7,"channel":"team","delivered_to":[]"#),
+    Case(method: "GET", target: "/v1/channels/team/messages", status: 200, call: "history team 50", answer: "hello"),
+    Case(
+      method: "POST", target: "/v1/channels/team/messages", body: #"{"body":"hi","wait":2.5}"#, status: 201,
+      call: "send team hi 2.5",
+      answer: #"{"message_id":"m1","delivered_to":["\#(FakeNode.ben.text)"],"present":1}"#),
+    Case(
+      method: "PUT", target: "/v1/channels/team/hand", body: #"{"raised":true}"#, status: 200, call: "hand team true",
+      answer: #""raise_hand":true"#),
+    Case(
+      method: "GET", target: "/v1/channels/team/media", status: 200, call: "media team",
+      answer: #""file_name":"plan.pdf","size":42,"mime_type":null,"type":"file""#),
+    Case(
+      method: "POST", target: "/v1/channels/team/media", body: #"{"path":"/tmp/x","as":"photo"}"#, status: 201,
+      call: "share /tmp/x photo team", answer: #""media_id":"\#(id)""#),
+    Case(method: "DELETE", target: "/v1/media/\(id)", status: 200, call: "unshare \(id)", answer: id),
+    Case(
+      method: "POST", target: "/v1/peers/Ben%20B/messages", body: #"{"body":"psst"}"#, status: 202,
+      call: "tell Ben B psst", answer: #""outcome":"queued""#),
+  ]
+
+  @Test(arguments: cases) func eachAddressAsksTheNode(_ test: Case) async throws {
+    try await withServer { server, node in
+      let response = try #require(TestClient(server.socketPath).call(test.method, test.target, body: test.body))
+      let text = String(decoding: response.body, as: UTF8.self)
+      #expect(response.status == test.status, "\(text)")
+      #expect(response.headers["content-type"] == "application/json")
+      #expect(text.contains(test.answer), "\(text)")
+      if let call = test.call { #expect(node.calls.first == call) }
+    }
+  }
+
+  @Test(arguments: [
+    ("GET", "/", nil, 404, "no_route"), ("GET", "/v2/status", nil, 404, "no_route"),
+    ("GET", "/v1/channels/a/b/members", nil, 404, "no_route"), ("GET", "/v1/status/", nil, 404, "no_route"),
+    ("POST", "/v1/status", "{}", 405, "wrong_method"), ("PATCH", "/v1/channels/team", "{}", 405, "wrong_method"),
+    ("POST", "/v1/channels", "{", 400, "bad_request"), ("POST", "/v1/channels", "[]", 400, "bad_request"),
+    ("POST", "/v1/channels", #"{"name":"a"}"#, 400, "bad_request"),
+    ("POST", "/v1/channels", #"{"name":"a","open":true,"passphrase":"x"}"#, 400, "bad_request"),
+    ("POST", "/v1/channels", #"{"name":"a","passphrase":""}"#, 400, "bad_request"),
+    ("POST", "/v1/channels", #"{"name":"a","opne":true}"#, 400, "bad_request"),
+    ("POST", "/v1/channels", #"{"name":"a","name":"b","open":true}"#, 400, "bad_request"),
+    ("POST", "/v1/channels", #"{"name":"\u001b[2J","open":true}"#, 400, "bad_name"),
+    ("GET", "/v1/channels/%FF/members", nil, 400, "bad_request"),
+    ("GET", "/v1/channels/a%00b/members", nil, 400, "bad_request"),
+    ("GET", "/v1/channels/a%2/members", nil, 400, "bad_request"),
+    ("GET", "/v1/channels/team/messages?limit=0", nil, 400, "bad_request"),
+    ("GET", "/v1/channels/team/messages?limit=x", nil, 400, "bad_request"),
+    ("POST", "/v1/channels/team/messages", #"{"body":1}"#, 400, "bad_request"),
+    ("POST", "/v1/channels/team/messages", #"{"body":"a","wait":-1}"#, 400, "bad_request"),
+    ("PUT", "/v1/channels/team/hand", #"{"raised":"yes"}"#, 400, "bad_request"),
+    ("POST", "/v1/channels/team/media", #"{"path":"relative"}"#, 400, "bad_request"),
+    ("POST", "/v1/channels/team/media", #"{"path":"/a\u0000b"}"#, 400, "bad_request"),
+    ("POST", "/v1/channels/team/media", #"{"path":"/a","as":"song"}"#, 400, "bad_request"),
+    ("DELETE", "/v1/media/short", nil, 400, "bad_media_id"),
+    ("POST", "/v1/downloads", #"{"media_id":"\#(id)"}"#, 400, "bad_request"),
+  ])
+  func whatIsWrongIsSaidSo(_ method: String, _ target: String, _ body: String?, _ status: Int, _ code: String) async throws {
+    try await withServer { server, node in
+      let response = try #require(TestClient(server.socketPath).call(method, target, body: body))
+      #expect(response.status == status)
+      #expect(response.headers["content-type"] == "application/problem+json")
+      #expect(response.json?["code"]?.string == code)
+      #expect(response.json?["status"]?.integer == Int64(status))
+      #expect(response.json?["detail"]?.string?.isEmpty == false)
+      #expect(node.calls.isEmpty)
+      if status == 405 { #expect(response.headers["allow"]?.isEmpty == false) }
+    }
+  }
+
+  @Test(arguments: [
+    (ParleyError.notInChannel(try! ChannelName("team")), 404, "not_in_channel"),
+    (.otherSecret(try! ChannelName("team")), 409, "other_secret"),
+    (.messageTooLong(byteCount: 30_001, byteCountMax: 30_000), 413, "message_too_long"),
+    (.queueFull("too much"), 503, "queue_full"), (.noSpace(path: "/x", needByteCount: 2, haveByteCount: 1), 507, "no_space"),
+  ])
+  func whatTheNodeRefusesIsAProblem(_ error: ParleyError, _ status: Int, _ code: String) async throws {
+    try await withServer { server, node in
+      node.fail(with: error)
+      let response = TestClient(server.socketPath).call("POST", "/v1/channels/team/messages", body: #"{"body":"x"}"#)
+      #expect(response?.status == status)
+      #expect(response?.json?["code"]?.string == code)
+      #expect(response?.json?["detail"]?.string == error.description)
+    }
+  }
+
+  @Test func anAmbiguousNameListsItsCandidates() async throws {
+    try await withServer { server, node in
+      let candidates = [FakeNode.ana, FakeNode.ben].map { PeerSummary(peer: $0, displayName: "Max", isOnline: true) }
+      node.fail(with: .ambiguousPeer("Max", candidates: candidates))
+      let response = TestClient(server.socketPath).call("POST", "/v1/peers/Max/messages", body: #"{"body":"x"}"#)
+      let listed = response?.json?["candidates"]?.array?.map { $0["fingerprint"]?.string }
+      #expect(listed == [FakeNode.ana.fingerprint, FakeNode.ben.fingerprint])
+    }
+  }
+
+  @Test func oneConnectionServesManyRequests() async throws {
+    try await withServer { server, _ in
+      let client = TestClient(server.socketPath)
+      for _ in 0..<100 { #expect(client.call("GET", "/v1/id")?.status == 200) }
+    }
+  }
+
+  @Test func aBodyOfAMebibyteIsTakenAndOneByteMoreRefused() async throws {
+    try await withServer { server, node in
+      let frame = #"{"body":""}"#
+      let filling = String(repeating: "x", count: LocalServer.bodyByteCountMax - frame.utf8.count)
+      let fits = TestClient(server.socketPath).call(
+        "POST", "/v1/channels/team/messages", body: "{\"body\":\"\(filling)\"}")
+      #expect(fits?.status == 201)
+      let client = TestClient(server.socketPath)
+      client.write(
+        Array("POST /v1/channels/team/messages HTTP/1.1\r\nHost: p\r\nContent-Length: 1048577\r\n\r\n".utf8))
+      #expect(client.response()?.json?["code"]?.string == "body_too_large")
+      let claim = TestClient(server.socketPath)
+      claim.write(
+        Array("POST /v1/channels/team/messages HTTP/1.1\r\nHost: p\r\nContent-Length: 99999999999999\r\n\r\n".utf8))
+      #expect(claim.response()?.status == 413)
+      #expect(node.calls.count == 1)
+    }
+  }
+
+  @Test func aChunkedBodyWithoutEndIsCutOff() async throws {
+    try await withServer { server, node in
+      let client = TestClient(server.socketPath)
+      client.write(
+        Array("POST /v1/channels/team/messages HTTP/1.1\r\nHost: p\r\nTransfer-Encoding: chunked\r\n\r\n".utf8))
+      let chunk = Array("10000\r\n".utf8) + [UInt8](repeating: 0x20, count: 65_536) + Array("\r\n".utf8)
+      var sentCount = 0
+      while sentCount < 1_000, client.write(chunk) { sentCount += 1 }
+      #expect(sentCount < 1_000)
+      #expect(client.isClosedByPeer())
+      #expect(node.calls.isEmpty)
+      #expect(TestClient(server.socketPath).call("GET", "/v1/id")?.status == 200)
+    }
+  }
+
+  @Test func noiseDoesNotEndTheService() async throws {
+    try await withServer { server, _ in
+      for _ in 0..<50 {
+        let client = TestClient(server.socketPath)
+        client.write((0..<200).map { _ in UInt8.random(in: 0...255) } + Array("\r\n\r\n".utf8))
+      }
+      #expect(TestClient(server.socketPath).call("GET", "/v1/id")?.status == 200)
+    }
+  }
+
+  @Test func theSocketIsForThisUserOnly() async throws {
+    try await withServer { server, _ in
+      var info = stat()
+      #expect(lstat(server.socketPath, &info) == 0)
+      #expect(info.st_mode & 0o777 == 0o600)
+    }
+  }
+
+  @Test func aSocketThatAnswersIsLeftAloneAndAStaleOneReplaced() async throws {
+    try await withServer { server, _ in
+      let home = String(server.socketPath.dropLast("/api.sock".count))
+      #expect(throws: LocalAPIError.inUse(path: server.socketPath)) {
+        try LocalServer(node: FakeNode(), home: home)
+      }
+      #expect(TestClient(server.socketPath).call("GET", "/v1/id")?.status == 200)
+    }
+    var template = Array("/tmp/parley-test-XXXXXX".utf8CString)
+    let home = String(cString: mkdtemp(&template)!)
+    defer { rmdir(home) }
+    let stale = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: "\(home)/api.sock".utf8) }
+    withUnsafePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        #expect(bind(stale, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0)
+      }
+    }
+    close(stale)
+    let server = try LocalServer(node: FakeNode(), home: home)
+    server.stop()
+  }
+
+  @Test func aHomeWithALongPathWorks() async throws {
+    var template = Array("/tmp/parley-test-XXXXXX".utf8CString)
+    let top = String(cString: mkdtemp(&template)!)
+    let home = top + "/" + String(repeating: "h", count: 200)
+    mkdir(home, 0o700)
+    defer {
+      rmdir(home)
+      rmdir(top)
+    }
+    let server = try LocalServer(node: FakeNode(), home: home)
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { await server.run() }
+      SocketFile.withShortPath(inHome: home) { path in
+        #expect(path.utf8.count < 108)
+        #expect(TestClient(path).call("GET", "/v1/id")?.status == 200)
+      }
+      server.stop()
+    }
+  }
+
+  @Test func aNodeThatStopsAnswersWhoWaits() async throws {
+    let gate = AsyncStream<Void>.makeStream()
+    let node = FakeNode(gate: gate.stream)
+    try await withServer(node) { server, _ in
+      let client = TestClient(server.socketPath)
+      client.request("POST", "/v1/channels/team/messages", body: #"{"body":"x","wait":60}"#)
+      // A second request is answered while the first waits: no thread is held.
+      #expect(TestClient(server.socketPath).call("GET", "/v1/id")?.status == 200)
+      server.stop()
+      #expect(client.response()?.json?["code"]?.string == "stopped")
+      gate.continuation.finish()
+    }
+  }
+
+  @Test func downIsAnsweredBeforeTheEnd() async throws {
+    try await withServer { server, node in
+      let client = TestClient(server.socketPath)
+      client.request("POST", "/v1/down", body: "{}")
+      for await _ in node.stopping.stream {}
+      server.stop()
+      #expect(client.response()?.status == 200)
+    }
+  }
+}

@@ -1,0 +1,157 @@
+import Glibc
+import Parley
+import ParleyLocalAPI
+import Testing
+
+@Suite struct StreamTests {
+  private static let team = try! ChannelName("team")
+
+  /// An open event stream: the head is read, and from here on nothing is missed.
+  private func listen(_ server: LocalServer, query: String = "") throws -> TestClient {
+    let client = TestClient(server.socketPath)
+    client.request("GET", "/v1/events\(query)")
+    let head = try #require(client.head())
+    #expect(head.status == 200)
+    #expect(head.headers["content-type"] == "text/event-stream")
+    #expect(client.chunk() == ":listening\n\n")
+    return client
+  }
+
+  @Test func eventsComeAsTheyHappen() async throws {
+    try await withServer { server, node in
+      let client = try listen(server)
+      node.emit(.message(FakeNode.message("hello", cursor: 7, channel: Self.team)))
+      let message = try #require(client.chunk())
+      #expect(message.hasPrefix("id: 7\nevent: message\ndata: {\"sender\":{"))
+      #expect(message.hasSuffix("\"delivered_to\":[]}\n\n"))
+      #expect(message.split(separator: "\n").count == 3)
+      node.emit(.memberChanged(Self.team, FakeNode.members[1]))
+      #expect(client.chunk()?.hasPrefix("event: member\ndata: {\"peer_id\":\"\(FakeNode.ben.text)\"") == true)
+      node.emit(.dropped(4))
+      #expect(client.chunk() == "event: dropped\ndata: {\"count\":4}\n\n")
+    }
+  }
+
+  @Test func aStreamOfOneChannelHasOnlyItsEvents() async throws {
+    try await withServer { server, node in
+      let client = try listen(server, query: "?channel=team")
+      node.emit(.joined(try ChannelName("other")))
+      node.emit(.message(FakeNode.message("for you", cursor: 1, channel: nil)))
+      node.emit(.delivered(Self.team, MessageID("m9")!, to: FakeNode.ben))
+      #expect(client.chunk()?.contains("\"message_id\":\"m9\"") == true)
+    }
+  }
+
+  @Test func aSilentStreamIsKeptAlive() async throws {
+    try await withServer(keepAlive: .milliseconds(150)) { server, _ in
+      let client = try listen(server)
+      #expect(client.chunk() == ":\n\n")
+      #expect(client.chunk() == ":\n\n")
+    }
+  }
+
+  @Test func fiftyStreamsAtOnceAllGetEverything() async throws {
+    try await withServer { server, node in
+      let clients = try (0..<50).map { _ in try listen(server) }
+      for cursor in 1...20 { node.emit(.message(FakeNode.message("x", cursor: UInt64(cursor), channel: Self.team))) }
+      for client in clients {
+        var text = ""
+        while !text.contains("id: 20\n") { text += try #require(client.chunk()) }
+        #expect(text.components(of: "event: message") == 20)
+      }
+      #expect(TestClient(server.socketPath).call("GET", "/v1/id")?.status == 200)
+    }
+  }
+
+  /// The node's own buffer of events bounds what waits: the server takes no more from it than a socket and about 64 KiB
+  /// hold. So with a buffer of 256, of 5,000 events most are gone, and the stream still works.
+  @Test func aClientThatDoesNotReadCostsBoundedMemory() async throws {
+    try await withServer { server, node in
+      let client = try listen(server)
+      let body = String(repeating: "x", count: 20_000)
+      let count = 5_000
+      for cursor in 1...count { node.emit(.message(FakeNode.message(body, cursor: UInt64(cursor), channel: Self.team))) }
+      #expect(node.state.withLock { $0.bufferingCounts } == [256])
+      var seen = 0
+      var text = ""
+      while !text.contains("id: \(count)\n") {
+        // Keeps the tail only: an ID may be cut between two chunks.
+        text = String(text.suffix(32)) + (try #require(client.chunk()))
+        if text.contains("event: message") { seen += 1 }
+      }
+      #expect(seen < 1_000)
+    }
+  }
+
+  @Test func downloadsTellTheirProgressAndEnd() async throws {
+    try await withServer { server, node in
+      node.state.withLock {
+        $0.downloadEvents = [
+          .progress(receivedByteCount: 10, byteCount: 42, sourceCount: 2), .finished(path: "/tmp/plan.pdf"),
+        ]
+      }
+      let client = TestClient(server.socketPath)
+      client.request("POST", "/v1/downloads", body: #"{"media_id":"\#(FakeNode.mediaID.text)","folder":"/tmp"}"#)
+      #expect(client.head()?.status == 200)
+      var text = ""
+      while let chunk = client.chunk(), !chunk.isEmpty { text += chunk }
+      #expect(text.contains("event: progress\ndata: {\"received\":10,\"size\":42,\"sources\":2}\n\n"))
+      #expect(text.hasSuffix("\"path\":\"/tmp/plan.pdf\"}\n\n"))
+      #expect(node.state.withLock { $0.cancelled }.isEmpty)
+    }
+  }
+
+  @Test func aDownloadThatFailsSaysWhyAsAProblem() async throws {
+    try await withServer { server, node in
+      node.state.withLock { $0.downloadEvents = [.failed(.noSource(FakeNode.mediaID))] }
+      let client = TestClient(server.socketPath)
+      client.request(
+        "POST", "/v1/downloads",
+        body: #"{"media_id":"\#(FakeNode.mediaID.text)","path":"/tmp/x","replace":true}"#)
+      #expect(client.head()?.status == 200)
+      var text = ""
+      while let chunk = client.chunk(), !chunk.isEmpty { text += chunk }
+      #expect(text.contains("event: failed\n") && text.contains("\"code\":\"no_source\""))
+      #expect(node.calls == ["download \(FakeNode.mediaID.text) file(\"/tmp/x\", replacing: true)"])
+    }
+  }
+
+  @Test func aClientThatGoesAwayCancelsItsDownload() async throws {
+    try await withServer { server, node in
+      node.state.withLock { $0.isDownloadEndless = true }
+      do {
+        let client = TestClient(server.socketPath)
+        client.request("POST", "/v1/downloads", body: #"{"media_id":"\#(FakeNode.mediaID.text)","folder":"/tmp"}"#)
+        #expect(client.head()?.status == 200)
+        #expect(client.chunk()?.hasPrefix("event: started\n") == true)
+        shutdown(client.socket, Int32(SHUT_RDWR))
+      }
+      var cancelled: DownloadID?
+      for await download in node.cancellations.stream {
+        cancelled = download
+        break
+      }
+      #expect(cancelled == DownloadID(9))
+    }
+  }
+
+  @Test func streamsEndWhenTheNodeStops() async throws {
+    try await withServer { server, _ in
+      let client = try listen(server)
+      server.stop()
+      #expect(client.isClosedByPeer())
+    }
+  }
+}
+
+extension String {
+  fileprivate func components(of part: String) -> Int {
+    var count = 0
+    var rest = self[...]
+    while let index = rest.firstIndex(of: part.first!) {
+      if rest[index...].hasPrefix(part) { count += 1 }
+      rest = rest[rest.index(after: index)...]
+    }
+    return count
+  }
+}
