@@ -84,7 +84,8 @@ struct Place: ~Copyable {
     throw .failed(path: folderPath, operation: "making a part file", reason: "every name drawn is taken")
   }
 
-  /// Allocates the blocks where the file system can, so that several downloads cannot count on the same space; else only
+  /// Allocates the blocks where the file system can, so that several downloads cannot count on the same space; else
+  /// only
   /// the size is set.
   func reserve(_ file: borrowing Descriptor, _ name: String, _ byteCount: UInt64) throws(DiskError) {
     guard byteCount > 0 else { return }

@@ -167,7 +167,8 @@ private final class HashingWork: Sendable {
   }
 }
 
-/// A shared file held open for serving. Safe to use from several threads: reading is positional and nothing else changes.
+/// A shared file held open for serving. Safe to use from several threads: reading is positional and nothing else
+/// changes.
 package final class SharedFileReader: Sendable {
   private let file: Descriptor
   private let path: String
