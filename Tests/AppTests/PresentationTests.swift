@@ -60,7 +60,7 @@ import Testing
 
   @Test(arguments: [
     (0.0, "0 bytes"), (999, "999 bytes"), (1_000, "1.0 kB"), (1_234_567, "1.2 MB"), (4_294_967_296, "4.2 GB"),
-    (18_446_744_073_709_551_615, "18446744.0 TB"),
+    (18_446_744_073_709_551_616, "18446744.0 TB"),
   ])
   func sizesAreReadable(_ count: Double, _ text: String) { #expect(Presenter.byteCount(count) == text) }
 

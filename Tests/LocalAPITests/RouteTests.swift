@@ -3,7 +3,7 @@ import Parley
 import ParleyLocalAPI
 import Testing
 
-@Suite struct RouteTests {
+extension HTTPTests.RouteTests {
   static let id = FakeNode.mediaID.text
 
   struct Case: Sendable, CustomTestStringConvertible {

@@ -3,7 +3,7 @@ import Parley
 import ParleyLocalAPI
 import Testing
 
-@Suite struct StreamTests {
+extension HTTPTests.StreamTests {
   private static let team = try! ChannelName("team")
 
   /// An open event stream: the head is read, and from here on nothing is missed.
