@@ -70,7 +70,9 @@ extension HTTPTests.StreamTests {
       let client = try listen(server)
       let body = String(repeating: "x", count: 20_000)
       let count = 5_000
-      for cursor in 1...count { node.emit(.message(FakeNode.message(body, cursor: UInt64(cursor), channel: Self.team))) }
+      for cursor in 1...count {
+        node.emit(.message(FakeNode.message(body, cursor: UInt64(cursor), channel: Self.team)))
+      }
       #expect(node.state.withLock { $0.bufferingCounts } == [256])
       var seen = 0
       var text = ""

@@ -69,7 +69,8 @@ final class TestClient {
     var from = 0
     while true {
       if buffer.count >= wanted.count {
-        for start in from...(buffer.count - wanted.count) where buffer[start..<start + wanted.count].elementsEqual(wanted) {
+        for start in from...(buffer.count - wanted.count)
+        where buffer[start..<start + wanted.count].elementsEqual(wanted) {
           defer { buffer.removeFirst(start + wanted.count) }
           return String(decoding: buffer[..<start], as: UTF8.self)
         }
