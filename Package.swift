@@ -15,7 +15,8 @@ func system(_ name: String, _ pkgConfig: String?, apt: String) -> Target {
 func room(_ name: String, _ dependencies: [String]) -> Target {
   .target(
     name: "Parley\(name)", dependencies: dependencies.map { .init(stringLiteral: $0) },
-    path: "Sources/\(name)", exclude: ["Wire", "LocalAPI"].contains(name) ? ["\(name).docc"] : [], swiftSettings: strict)
+    path: "Sources/\(name)", exclude: ["Wire", "LocalAPI"].contains(name) ? ["\(name).docc"] : [], swiftSettings: strict
+  )
 }
 
 func tests(_ name: String, _ dependencies: [String]) -> Target {
