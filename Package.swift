@@ -72,5 +72,8 @@ let package = Package(
       swiftSettings: strict),
 
     tests("Vocabulary", ["ParleyVocabulary"]),
+    tests("Wire", ["ParleyWire", "ParleyHashing", "ParleyVocabulary"]),
+    tests("Machines", ["ParleyMachines", "ParleyWire", "ParleyHashing", "ParleyVocabulary"]),
+    tests("Simulation", ["ParleySimulation", "ParleyMachines", "ParleyWire", "ParleyVocabulary"]),
   ]
 )
