@@ -80,5 +80,8 @@ let package = Package(
     tests("Wire", ["ParleyWire", "ParleyHashing", "ParleyVocabulary"]),
     tests("Machines", ["ParleyMachines", "ParleyWire", "ParleyHashing", "ParleyVocabulary"]),
     tests("Disk", ["ParleyDisk", "ParleyWire", "ParleyHashing", "ParleyVocabulary"]),
+    tests("Wire", ["ParleyWire", "ParleyHashing", "ParleyVocabulary"]),
+    tests("Machines", ["ParleyMachines", "ParleyWire", "ParleyHashing", "ParleyVocabulary"]),
+    tests("Simulation", ["ParleySimulation", "ParleyMachines", "ParleyWire", "ParleyVocabulary"]),
   ]
 )
