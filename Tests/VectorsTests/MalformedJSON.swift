@@ -89,7 +89,8 @@ extension Malformed {
       ),
       (
         "a file name of 1,025 bytes",
-        #"{"type":"photo",\#(sender),\#(rest),"media_id":"\#(Facts.media.text)","file_name":"\#(String(repeating: "f", count: 1_025))"}"#,
+        #"{"type":"photo",\#(sender),\#(rest),"media_id":"\#(Facts.media.text)","file_name":""#
+          + String(repeating: "f", count: 1_025) + #""}"#,
         "too_long", "file_name"
       ),
       (
