@@ -74,7 +74,8 @@ private struct FuzzedNode {
 
   private mutating func carryOut(_ effect: LinksEffect) {
     switch effect {
-    case .verify(let channel, let claim, let address): queue.append(.links(.claimVerified(channel, claim, from: address)))
+    case .verify(let channel, let claim, let address):
+      queue.append(.links(.claimVerified(channel, claim, from: address)))
     case .tell(let event): queue.append(event)
     case .multicast(_, let frames): for frame in frames { encode(frame) }
     case .unicast(_, _, let frames, let direct):
@@ -181,7 +182,8 @@ private struct FuzzedNode {
       let json = [UInt8](repeating: 32, count: Int(input.uint16()) % Limit.messageByteCountMax + 1)
       return .messaging(
         .submitted(
-          channel, Submission(request: request, kind: 3, isHidden: input.bool(), json: json, timestamp: input.counter())))
+          channel, Submission(request: request, kind: 3, isHidden: input.bool(), json: json, timestamp: input.counter())
+        ))
     case 1:
       let message = OutboxMessage(peer: peer(&input), id: MessageID("m\(input.choice(4))")!, json: [1, 2, 3])
       return .messaging(.told(request, message, queuedAt: 1))
@@ -200,13 +202,15 @@ private struct FuzzedNode {
         return .presence(Signed(signature: [UInt8](repeating: 0, count: 64), object: presence(&input).encoded))
       case 3:
         let live = LiveObject(
-          author: peer(&input), instance: instance(&input), counter: input.counter(), json: status(&input, peer(&input)))
+          author: peer(&input), instance: instance(&input), counter: input.counter(), json: status(&input, peer(&input))
+        )
         return .live(Signed(signature: [UInt8](repeating: 0, count: 64), object: live.encoded))
       case 4: return .entry(entry(&input))
       case 5:
         let count = input.choice(40) + 1
         return .fragment(
-          EntryFragment(group: UInt64(input.byte()), index: input.choice(count), count: count, bytes: [1] + input.block(99)))
+          EntryFragment(
+            group: UInt64(input.byte()), index: input.choice(count), count: count, bytes: [1] + input.block(99)))
       default:
         return input.bool()
           ? .suspect(peer(&input), incarnation: input.counter())
@@ -275,7 +279,8 @@ private struct FuzzedNode {
       let entries = (0..<input.choice(4)).map { _ in input.choice(8) == 0 ? input.block(200) : entry(&input) }
       let request = input.bool() ? UInt64(input.choice(8)) : input.counter()
       return .entries(channel, request: request, entries, isLast: input.bool())
-    case 4: return .presence(channel, Signed(signature: [UInt8](repeating: 0, count: 64), object: presence(&input).encoded))
+    case 4:
+      return .presence(channel, Signed(signature: [UInt8](repeating: 0, count: 64), object: presence(&input).encoded))
     case 5: return .direct(channel, parts(&input))
     case 6: return .peerStored(MessageID("m\(input.choice(4))")!)
     case 7:

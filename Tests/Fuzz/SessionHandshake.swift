@@ -7,7 +7,9 @@ import ParleyVocabulary
 /// at a time on one thread.
 nonisolated(unsafe) private var dice: UInt64 = 0
 nonisolated(unsafe) private var source = randombytes_implementation(
-  implementation_name: { UnsafePointer(StaticString("fuzz").utf8Start).withMemoryRebound(to: CChar.self, capacity: 5) { $0 } },
+  implementation_name: {
+    UnsafePointer(StaticString("fuzz").utf8Start).withMemoryRebound(to: CChar.self, capacity: 5) { $0 }
+  },
   random: { UInt32(truncatingIfNeeded: next()) }, stir: nil, uniform: nil,
   buf: { place, count in
     guard let place else { return }
