@@ -76,6 +76,7 @@ let package = Package(
     tests("Vocabulary", ["ParleyVocabulary"]),
     tests("Store", ["ParleyStore", "ParleyVocabulary"]),
     tests("Sockets", ["ParleySockets", "ParleyTransport", "ParleyVocabulary"]),
+    tests("Parley", ["Parley", "ParleyVocabulary"]),
     tests("Tidy", []),
     tests("Hashing", ["ParleyHashing", "ParleyVocabulary"]),
     tests("Sealing", ["ParleySealing", "ParleyHashing", "ParleyVocabulary"]),

@@ -122,7 +122,7 @@ struct ChannelLog: Sendable {
   var lastAsked: (peer: PeerID, arrivals: UInt64)?
 
   init(logs restored: [RestoredLog], lamport: UInt64) {
-    self.lamport = lamport
+    self.lamport = min(lamport, LamportRule.startMax)
     for log in restored { logs[log.key] = LogState(contiguous: log.contiguous, beyond: log.beyond) }
     for (key, state) in logs where state.isLacking { lacking.insert(key) }
     digest = HeadsDigest(of: logs.mapValues(\.stored))
@@ -132,7 +132,7 @@ struct ChannelLog: Sendable {
   var clock: UInt64 {
     guard !hasSynced, !present.isEmpty else { return lamport }
     let heard = present.values.map(\.facts.lamport).sorted()
-    return max(lamport, min(heard[heard.count / 2], Limit.counterMax / 2))
+    return max(lamport, min(heard[heard.count / 2], LamportRule.startMax))
   }
 
   mutating func note(_ key: LogKey) {
@@ -140,7 +140,7 @@ struct ChannelLog: Sendable {
   }
 
   mutating func hear(_ lamport: UInt64) {
-    if lamport > self.lamport, lamport - self.lamport <= Limit.lamportAheadMax { self.lamport = lamport }
+    self.lamport = LamportRule.heard(lamport, by: self.lamport)
   }
 
   /// Somebody says this number exists.
