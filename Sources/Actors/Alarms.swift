@@ -34,11 +34,13 @@ package final class Alarms: Sendable {
   package init(handlers: [@Sendable () -> Void]) {
     self.handlers = handlers
     var thread = pthread_t()
-    let status = pthread_create(&thread, nil, { context in
-      let alarms = Unmanaged<Alarms>.fromOpaque(context!).takeRetainedValue()
-      alarms.work()
-      return nil
-    }, Unmanaged.passRetained(self).toOpaque())
+    let status = pthread_create(
+      &thread, nil,
+      { context in
+        let alarms = Unmanaged<Alarms>.fromOpaque(context!).takeRetainedValue()
+        alarms.work()
+        return nil
+      }, Unmanaged.passRetained(self).toOpaque())
     precondition(status == 0, "the system has no thread left")
     pthread_detach(thread)
   }

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// What waits for an actor, in the order it was posted. Posting never blocks and is never refused: who may post is bounded
-/// at the edges (links stop reading, the API refuses). One task reads.
+/// What waits for an actor, in the order it was posted. Posting never blocks and is never refused: who may post is
+/// bounded at the edges (links stop reading, the API refuses). One task reads.
 package final class Mailbox<Mail: Sendable>: Sendable {
   private struct State {
     var mail: [Mail] = []

@@ -19,10 +19,12 @@ package final class ThreadExecutor: SerialExecutor {
     pthread_attr_init(&attributes)
     pthread_attr_setstacksize(&attributes, 1 << 20)
     let context = Unmanaged.passRetained(self)
-    let status = pthread_create(&thread, &attributes, { start in
-      Unmanaged<ThreadExecutor>.fromOpaque(start!).takeRetainedValue().work()
-      return nil
-    }, context.toOpaque())
+    let status = pthread_create(
+      &thread, &attributes,
+      { start in
+        Unmanaged<ThreadExecutor>.fromOpaque(start!).takeRetainedValue().work()
+        return nil
+      }, context.toOpaque())
     precondition(status == 0, "the system has no thread left")
     pthread_attr_destroy(&attributes)
     pthread_detach(thread)

@@ -3,8 +3,9 @@ import Synchronization
 
 /// A connection of libmicrohttpd, to be suspended and resumed.
 ///
-/// Unchecked: `MHD_resume_connection` may be called from any thread, and who holds a value uses it only under the lock of
-/// the exchange or outlet that owns it, and not after that was told of the end of its request, until when it is alive.
+/// Unchecked: `MHD_resume_connection` may be called from any thread, and who holds a value uses it only under the lock
+/// of the exchange or outlet that owns it, and not after that was told of the end of its request, until when it is
+/// alive.
 struct ConnectionReference: @unchecked Sendable {
   let pointer: OpaquePointer
 }

@@ -10,8 +10,8 @@ enum Answer: Sendable {
   case stream(EventOutlet)
 }
 
-/// One request on its way through libmicrohttpd: its body is collected, the connection is suspended while the node works
-/// on it, and resumed with the answer.
+/// One request on its way through libmicrohttpd: its body is collected, the connection is suspended while the node
+/// works on it, and resumed with the answer.
 final class Exchange: Sendable {
   private enum Phase {
     /// → `refused`: the body is too large. → `waiting`: the body is complete.

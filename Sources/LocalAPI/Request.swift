@@ -7,8 +7,8 @@ struct Request: Sendable {
   let query: [(name: String, value: String)]
   let body: [UInt8]
 
-  /// `path` as it came, escapes kept: it is split first and decoded then, so that `%2F` in a channel's name is a part of
-  /// the name.
+  /// `path` as it came, escapes kept: it is split first and decoded then, so that `%2F` in a channel's name is a part
+  /// of the name.
   init(method: String, path: String, query: [(name: String, value: String)], body: [UInt8]) throws(Problem) {
     self.method = method
     var segments: [String] = []
@@ -42,7 +42,8 @@ struct Fields {
     guard let members = value.members else { throw .badRequest("the body must be a JSON object") }
     for member in members where !known.contains(member.name) {
       throw .badRequest(
-        "the body's member \"\(member.name.escapedLine)\" is not known here; known are: \(known.joined(separator: ", "))"
+        "the body's member \"\(member.name.escapedLine)\" is not known here; known are: "
+          + known.joined(separator: ", ")
       )
     }
     self.members = members

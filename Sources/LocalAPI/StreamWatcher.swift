@@ -2,8 +2,8 @@ import CMicroHTTPD
 import Glibc
 import Synchronization
 
-/// Notices within milliseconds that a client of a stream is gone (libmicrohttpd does not look at suspended connections),
-/// and keeps streams alive. Sleeps while there are none.
+/// Notices within milliseconds that a client of a stream is gone (libmicrohttpd does not look at suspended
+/// connections), and keeps streams alive. Sleeps while there are none.
 final class StreamWatcher: Sendable {
   private let registry: Registry
   private let keepAliveInterval: Duration

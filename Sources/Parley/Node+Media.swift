@@ -7,9 +7,9 @@ import ParleyVocabulary
 import ParleyWire
 
 extension Node: NodeServing {
-  /// Reads and hashes the file, announces it in the channel and serves it from where it lies, for as long as it stays as
-  /// it is. `kind` nil: a photo when its first bytes are those of a picture, else a file. `path`: absolute, or relative
-  /// to the working directory. Throws `.noSuchFile`, `.notAFile`, `.fileTrouble`, `.sourceChanged`.
+  /// Reads and hashes the file, announces it in the channel and serves it from where it lies, for as long as it stays
+  /// as it is. `kind` nil: a photo when its first bytes are those of a picture, else a file. `path`: absolute, or
+  /// relative to the working directory. Throws `.noSuchFile`, `.notAFile`, `.fileTrouble`, `.sourceChanged`.
   public func share(
     path: String, as kind: ShareKind? = nil, in name: ChannelName
   ) async throws(ParleyError) -> MediaReference {

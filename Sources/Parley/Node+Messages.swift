@@ -5,8 +5,8 @@ import ParleyVocabulary
 import ParleyWire
 
 extension Node {
-  /// Says something in a channel. Returns once it is on this node's disk and on the wire; with `waiting`, once everybody
-  /// present has it on disk, or so many seconds have passed. Throws `.messageTooLong` (30,000 bytes as JSON),
+  /// Says something in a channel. Returns once it is on this node's disk and on the wire; with `waiting`, once
+  /// everybody present has it on disk, or so many seconds have passed. Throws `.messageTooLong` (30,000 bytes as JSON),
   /// `.emptyMessage`, `.queueFull`, `.notInChannel`.
   public func send(
     _ text: String, to name: ChannelName, waiting seconds: Double? = nil

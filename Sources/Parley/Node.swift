@@ -106,6 +106,7 @@ public actor Node {
   private func end() {
     hasEnded = true
     engine = nil
+    profile.release()
     for waiting in started { waiting.resume() }
     started = []
     hub.finish()
@@ -145,8 +146,8 @@ public actor Node {
 
   public func nodesHeardElsewhere() async -> Int { await engine?.links.foreignCount() ?? 0 }
 
-  /// Events from now on. A subscriber that does not keep up loses what does not fit `bufferingCount` (at least 1) and is
-  /// told so by `.dropped`.
+  /// Events from now on. A subscriber that does not keep up loses what does not fit `bufferingCount` (at least 1) and
+  /// is told so by `.dropped`.
   public func events(bufferingCount: Int = 1_024) async -> AsyncStream<NodeEvent> {
     hub.events(bufferingCount: bufferingCount)
   }

@@ -36,6 +36,9 @@ package final class Profile: Sendable {
     self.identity = identity
   }
 
+  /// Lets the next node have this home; nothing is read or written here afterwards.
+  package func release() { lock.release() }
+
   /// Opens the profile, making it and its identity when there is none. An identity that is there but damaged is an
   /// error: a new one in its place would be another person.
   package static func open(home path: String) throws(ProfileError) -> Profile {
@@ -222,6 +225,9 @@ final class ProfileLock: Sendable {
   }
 
   deinit { close(descriptor) }
+
+  /// Gives the right up before this object goes: whoever still holds it must not use the home any more.
+  func release() { flock(descriptor, LOCK_UN) }
 
   private static func processID(in descriptor: Int32) -> Int32? {
     var bytes = [UInt8](repeating: 0, count: 16)

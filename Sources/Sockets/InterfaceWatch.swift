@@ -61,8 +61,8 @@ final class InterfaceWatch: LoopHandle {
     changed?(removals)
   }
 
-  /// nlmsghdr: length (4), type (2), flags (2), sequence (4), port (4). ifaddrmsg: family, prefix, flags, scope (1 each),
-  /// index (4). rtattr: length (2), type (2). All in the machine's byte order, each padded to 4.
+  /// nlmsghdr: length (4), type (2), flags (2), sequence (4), port (4). ifaddrmsg: family, prefix, flags, scope (1
+  /// each), index (4). rtattr: length (2), type (2). All in the machine's byte order, each padded to 4.
   private static func parse(_ bytes: UnsafeRawBufferPointer, into removals: inout Set<Removal>) {
     let start = headerByteCount + addressMessageByteCount
     var rest = bytes

@@ -6,8 +6,8 @@ import ParleyVocabulary
 /// The real network, through libuv, on a thread of its own.
 ///
 /// `start` throws when a named interface does not exist or TCP cannot listen. Everything else is no reason not to
-/// start, not even that there is no interface at all (a laptop before it joins the Wi-Fi): those that cannot be used are
-/// in `interfaces` with their trouble and are tried again when the system reports a change and every 2 seconds;
+/// start, not even that there is no interface at all (a laptop before it joins the Wi-Fi): those that cannot be used
+/// are in `interfaces` with their trouble and are tried again when the system reports a change and every 2 seconds;
 /// `.interfacesChanged` tells when that changed something. While there is nothing to listen on, a `tcpPort` that the
 /// system shall choose is 0; once chosen it stays for the run. An address that changes gets new sockets, hence another
 /// datagram port.

@@ -76,8 +76,8 @@ package enum TransportError: Error, Sendable, Equatable, CustomStringConvertible
 
 /// Multicast and unicast datagrams, TCP and one timer. All calls are made on `executor`; none blocks, and none calls
 /// the handler before it returns: events come from the executor's own loop, so that who is called is never entered
-/// twice. Calls for a connection that has ended are without effect, since its `.closed` may be on its way. Sockets gives
-/// the real one (libuv), Simulation another.
+/// twice. Calls for a connection that has ended are without effect, since its `.closed` may be on its way. Sockets
+/// gives the real one (libuv), Simulation another.
 package protocol Transport: AnyObject, Sendable {
   /// Where events arrive and calls must be made. An actor that returns this as its executor is entered without a hop.
   var executor: any SerialExecutor { get }

@@ -3,8 +3,8 @@ import ParleySealing
 import ParleyTransport
 import ParleyVocabulary
 
-/// One TCP connection, from the dial or accept to its end. Owned by the links actor; a class, so that the receive buffer
-/// is changed in place.
+/// One TCP connection, from the dial or accept to its end. Owned by the links actor; a class, so that the receive
+/// buffer is changed in place.
 final class Connection {
   enum Stage {
     /// → `handshaking`: TCP is up.
@@ -55,8 +55,8 @@ enum ConnectionRule {
   static let tagsMax = 4_096
 }
 
-/// Which channel a datagram's tag belongs to. Tags are hashes of the sender's instance, so each costs one hash a channel
-/// the first time only.
+/// Which channel a datagram's tag belongs to. Tags are hashes of the sender's instance, so each costs one hash a
+/// channel the first time only.
 struct TagTable {
   private var known: [UInt64: ChannelID] = [:]
   private var foreign: [UInt64: Instant] = [:]

@@ -2,7 +2,8 @@ import CEdit
 import Glibc
 import Parley
 
-/// A line at the bottom of a terminal that can be edited while other lines appear above it. By libedit. One thread only.
+/// A line at the bottom of a terminal that can be edited while other lines appear above it. By libedit. One thread
+/// only.
 final class LineEditor {
   private var editor: OpaquePointer?
   private var past: OpaquePointer?

@@ -73,7 +73,7 @@ enum Presenter {
       return Terminal.dim("· \(peer) has your message \(data["message_id"]?.string?.escapedLine ?? "?")\(place)")
     case "dropped":
       return Terminal.dim(
-        "· \(data["count"]?.integer ?? 0) events are missing here: too slow to show them (parley history has the messages)"
+        "· \(data["count"]?.integer ?? 0) events are missing here: this was too slow (parley history has the messages)"
       )
     default: return nil
     }

@@ -1,8 +1,8 @@
 import Parley
 
 extension JSON {
-  /// The value on one line. Control characters (C0, DEL, C1) and characters that hide or reorder text are escaped, so the
-  /// line can be printed at a terminal whoever wrote the texts in it.
+  /// The value on one line. Control characters (C0, DEL, C1) and characters that hide or reorder text are escaped, so
+  /// the line can be printed at a terminal whoever wrote the texts in it.
   package var text: String { String(decoding: bytes, as: UTF8.self) }
 
   package var bytes: [UInt8] {

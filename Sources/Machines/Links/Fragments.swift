@@ -20,8 +20,8 @@ enum FragmentRule {
   }
 }
 
-/// Parts of entries that are not whole yet. Bounded: the oldest group goes when there are too many; what is lost here is
-/// asked for again by whoever lacks it.
+/// Parts of entries that are not whole yet. Bounded: the oldest group goes when there are too many; what is lost here
+/// is asked for again by whoever lacks it.
 struct FragmentPool: Equatable, Sendable {
   static let groupCountMax = 64
 
