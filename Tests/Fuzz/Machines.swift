@@ -35,6 +35,7 @@ private struct FuzzedNode {
   var queue: [NodeEvent] = []
   var openLinks: [LinkID] = []
   var nextRequest: UInt64 = 1
+  var nextLink: UInt64 = 1
   var persisting: [(batch: UInt64, count: Int)] = []
   /// Nonces that we asked to have echoed: an honest peer would.
   var nonces: [UInt64] = []
@@ -157,7 +158,8 @@ private struct FuzzedNode {
   }
 
   private mutating func sessionOpened(_ input: inout Input) -> NodeEvent {
-    let link = LinkID(UInt64(openLinks.count) * 2 + UInt64(input.choice(2)) + 1_000)
+    let link = LinkID(nextLink)
+    nextLink += 2
     openLinks.append(link)
     if openLinks.count > 8 { openLinks.removeFirst() }
     let facts = SessionFacts(

@@ -203,6 +203,7 @@ package struct LinksMachine: Sendable {
 
   /// Learns port, instance and a candidate address. The confirmed address changes only with an echo from the new one.
   private mutating func adopt(_ presence: Presence, _ channel: ChannelID, _ address: Address?) {
+    guard hasRoom(for: presence.author) else { return }
     var known = peers[presence.author] ?? PeerLink(instance: presence.instance, incarnation: presence.incarnation)
     guard presence.incarnation >= known.incarnation else { return }
     if known.instance != presence.instance {

@@ -55,6 +55,8 @@ struct Dial: Equatable, Sendable {
 
 /// Bounds and times of sessions.
 enum SessionRule {
+  /// Peers remembered over all channels.
+  static let peersMax = 2 * Limit.membersPerChannelMax
   static let queueByteCountMax = 4 << 20
   /// A session that carries nothing is probed after this long…
   static let quiet = Span.seconds(2)
@@ -66,6 +68,18 @@ enum SessionRule {
 }
 
 extension LinksMachine {
+  /// A member can sign with as many identities as it likes: when there are too many peers, one goes that has shown
+  /// nothing but its presence.
+  mutating func hasRoom(for peer: PeerID) -> Bool {
+    guard peers[peer] == nil, peers.count >= SessionRule.peersMax else { return true }
+    let idle = peers.filter { $1.confirmed == nil && $1.session == nil && $1.dial == nil && $0 != kept }
+    guard let victim = idle.keys.min() else { return false }
+    if let known = peers.removeValue(forKey: victim), instances[known.instance] == victim {
+      instances[known.instance] = nil
+    }
+    return true
+  }
+
   mutating func open(_ channel: ChannelID) -> [LinksEffect] {
     channels.insert(channel)
     // Sessions that stand may share it: prove it there.
@@ -141,7 +155,7 @@ extension LinksMachine {
 
   mutating func opened(_ link: LinkID, _ facts: SessionFacts, _ now: Instant) -> [LinksEffect] {
     let dial = dials.removeValue(forKey: link)
-    guard facts.peer != me else { return [.close(link, afterWrites: false)] }
+    guard facts.peer != me, hasRoom(for: facts.peer) else { return [.close(link, afterWrites: false)] }
     var known = peers[facts.peer] ?? PeerLink(instance: facts.instance, incarnation: 0)
     if known.instance != facts.instance {
       instances[known.instance] = nil
@@ -151,11 +165,11 @@ extension LinksMachine {
     known.channels.formUnion(facts.channels)
     if known.dial == link { known.dial = nil }
     var effects: [LinksEffect] = []
-    if let standing = known.session, let other = sessions[standing], other.instance == facts.instance {
-      // Both dialled: the one dialled by the smaller PeerID stays.
+    if let standing = known.session, let other = sessions[standing] {
+      // Both dialled: the one dialled by the smaller PeerID stays. What an earlier run left behind goes in any case.
       let newIsSmallers = facts.isInitiator == (me < facts.peer)
       let standingIsSmallers = other.isInitiator == (me < facts.peer)
-      if standingIsSmallers, !newIsSmallers {
+      if other.instance == facts.instance, standingIsSmallers, !newIsSmallers {
         peers[facts.peer] = known
         return [.close(link, afterWrites: false)] + checked(facts.peer)
       }

@@ -185,6 +185,10 @@ package struct DirectMessage: Equatable, Sendable {
       case 4:
         var media: [MediaID] = []
         while !inner.isAtEnd { media.append(MediaID(try inner.bytes32("media ID"))) }
+        guard media.count <= DatagramFrame.whoHasCountMax else {
+          throw .tooMany(
+            field: "media IDs", count: UInt64(media.count), countMax: DatagramFrame.whoHasCountMax)
+        }
         parts.append(.holding(media))
       default: continue
       }
