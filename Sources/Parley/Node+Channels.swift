@@ -116,7 +116,9 @@ extension Node {
           peer: view.peer, displayName: view.displayName.text, isOnline: isOnline)
       }
     }
-    return found.values.sorted { ($0.isOnline ? 0 : 1, $0.displayName, $0.peer) < ($1.isOnline ? 0 : 1, $1.displayName, $1.peer) }
+    return found.values.sorted {
+      ($0.isOnline ? 0 : 1, $0.displayName, $0.peer) < ($1.isOnline ? 0 : 1, $1.displayName, $1.peer)
+    }
   }
 
   static var loginName: String {

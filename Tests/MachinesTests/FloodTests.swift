@@ -45,7 +45,9 @@ import Testing
     _ = machine.handle(.joined(channel, displayName: try DisplayName("me"), incarnation: 1, remembered: []), at: now)
     // As they are once nobody of them answered the probes. One by one it would take a minute.
     var state = try #require(machine.channels[channel])
-    for number in 1...Limit.membersPerChannelMax { state.members[peer(number)] = state.newMember(presence(number), now) }
+    for number in 1...Limit.membersPerChannelMax {
+      state.members[peer(number)] = state.newMember(presence(number), now)
+    }
     machine.channels[channel] = state
     heard(5_001, &machine, at: now)
     #expect(machine.channels[channel]?.members.count == Limit.membersPerChannelMax)
