@@ -77,9 +77,15 @@ let package = Package(
     tests("Store", ["ParleyStore", "ParleyVocabulary"]),
     tests("Sockets", ["ParleySockets", "ParleyTransport", "ParleyVocabulary"]),
     tests("Parley", ["Parley", "ParleyVocabulary"]),
+    tests("LocalAPI", ["ParleyLocalAPI", "Parley"]),
+    tests("App", ["ParleyApp", "ParleyLocalAPI", "Parley"]),
     tests("Tidy", []),
+    tests("Hashing", ["ParleyHashing", "ParleyVocabulary"]),
+    tests("Sealing", ["ParleySealing", "ParleyHashing", "ParleyVocabulary"]),
+    tests("Vectors", ["ParleyWire", "ParleySealing", "ParleyHashing", "ParleyVocabulary"]),
     tests("Wire", ["ParleyWire", "ParleyHashing", "ParleyVocabulary"]),
     tests("Machines", ["ParleyMachines", "ParleyWire", "ParleyHashing", "ParleyVocabulary"]),
     tests("Disk", ["ParleyDisk", "ParleyWire", "ParleyHashing", "ParleyVocabulary"]),
+    tests("Simulation", ["ParleySimulation", "ParleyMachines", "ParleyWire", "ParleyVocabulary"]),
   ]
 )

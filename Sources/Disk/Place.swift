@@ -26,7 +26,7 @@ struct Place: ~Copyable {
     case .folder(let path, let safe): (folderPath, name) = (path.isEmpty ? "." : path, safe.text)
     case .file(let path, _):
       let isNamed = path.utf8.last != UInt8(ascii: "/") && !path.isEmpty && !path.utf8.contains(0)
-      let last = path.split(separator: "/").last.map(String.init) ?? ""
+      let last = path.unicodeScalars.split(separator: "/").last.map(String.init) ?? ""
       guard isNamed, last != ".", last != ".." else {
         throw .failed(path: path, operation: "choosing a target", reason: "this names no file")
       }

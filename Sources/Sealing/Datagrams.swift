@@ -52,13 +52,23 @@ package enum DatagramSealer {
     frames: [UInt8], direct: (to: PeerID, plaintext: [UInt8])? = nil, identity: Identity, channel: ChannelKeys,
     instance: Instance
   ) throws(SealingError) -> [UInt8] {
+    try seal(
+      frames: frames, direct: direct, identity: identity, channel: channel, instance: instance,
+      nonce: Sealing.randomBytes(24))
+  }
+
+  /// For tests, where nonces are facts; anywhere else a nonce is random.
+  static func seal(
+    frames: [UInt8], direct: (to: PeerID, plaintext: [UInt8])?, identity: Identity, channel: ChannelKeys,
+    instance: Instance, nonce: [UInt8]
+  ) throws(SealingError) -> [UInt8] {
+    precondition(nonce.count == DatagramHeader.nonceRange.count, "a nonce has 24 bytes")
     let directByteCount = direct.map { directFrameByteCount(plaintextByteCount: $0.plaintext.count) } ?? 0
     let byteCount = DatagramHeader.byteCount + frames.count + directByteCount + tagByteCount
     guard byteCount <= Limit.datagramByteCountMax else {
       throw .datagramTooLong(byteCount: byteCount, byteCountMax: Limit.datagramByteCountMax)
     }
-    let header = DatagramHeader.make(
-      instance: instance, tag: channel.tag(of: instance), nonce: Sealing.randomBytes(24))
+    let header = DatagramHeader.make(instance: instance, tag: channel.tag(of: instance), nonce: nonce)
     var body = frames
     if let direct {
       guard

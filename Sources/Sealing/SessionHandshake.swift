@@ -69,6 +69,8 @@ package struct SessionHandshake: Sendable {
   private let expected: PeerID?
   private let suites: [NoiseSuite]
   private var step: Step
+  /// For tests, where keys are facts; anywhere else the key is drawn.
+  var ephemeralKey: SecretBytes?
   /// Bytes of a hello or answer that is not whole yet.
   private var buffer: [UInt8] = []
 
@@ -108,7 +110,7 @@ package struct SessionHandshake: Sendable {
   package mutating func start() -> [UInt8] {
     guard case .unstarted(let purpose) = step else { return [] }
     let preface = SessionPreface(purpose: purpose, suites: SessionPreface.suites(suites))
-    let ephemeral = SecretBytes(randomByteCount: NoiseHandshake.keyByteCount)
+    let ephemeral = ephemeralKey ?? SecretBytes(randomByteCount: NoiseHandshake.keyByteCount)
     step = .awaitingAnswer(preface, ephemeral: ephemeral)
     return preface.bytes(.initiator) + NoiseHandshake.publicKey(of: ephemeral)
   }
@@ -176,7 +178,8 @@ extension SessionHandshake {
     let message: [UInt8]
     let agreed: Agreed
     do throws(NoiseError) {
-      var noise = try NoiseHandshake(.nn, suite: suite, isInitiator: false, prologue: first + second)
+      var noise = try NoiseHandshake(
+        .nn, suite: suite, isInitiator: false, prologue: first + second, ephemeralKey: ephemeralKey)
       _ = try noise.readMessage(Array(buffer[SessionPreface.byteCount..<Self.helloByteCount]))
       message = try noise.writeMessage([])
       agreed = self.agreed(noise, preface.purpose, suite, rest: buffer[Self.helloByteCount...])

@@ -113,6 +113,13 @@ package struct ByteReader: Sendable {
     return Int(count)
   }
 
+  /// One byte of flags. Bits without a meaning must be zero: one value, one encoding.
+  package mutating func flags(_ field: String, max: UInt8) throws(WireError) -> UInt8 {
+    let flags = try uint8(field)
+    guard flags <= max else { throw .outOfRange(field: field, value: UInt64(flags)) }
+    return flags
+  }
+
   /// Decoders consume exactly.
   package func finish() throws(WireError) {
     guard isAtEnd else { throw .trailing(byteCount: remaining) }

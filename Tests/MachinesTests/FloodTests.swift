@@ -80,6 +80,27 @@ import Testing
     #expect(closed == (1..<50).map { LinkID(UInt64($0)) })
   }
 
+  @Test(arguments: [true, false], [true, false])
+  func sessionsOfOneRunThatAreHeardOutAreFewAndEnd(_ first: Bool, _ second: Bool) {
+    var machine = LinksMachine(me: me, instance: Instance(0))
+    _ = machine.handle(.channelOpened(channel), at: now)
+    for number in 1...50 {
+      let facts = SessionFacts(
+        peer: peer(1), instance: Instance(1), channels: [channel], isInitiator: number % 2 == 0 ? first : second,
+        remote: address)
+      _ = machine.handle(.sessionOpened(LinkID(UInt64(number)), facts), at: now)
+    }
+    #expect(machine.sessionCount == 1 + SessionRule.endingMax)
+    // However lively the other side keeps them.
+    var later = now
+    for _ in 0..<8 {
+      later = later + .milliseconds(500)
+      for link in machine.sessions.keys { _ = machine.handle(.sessionMessage(link, .ping(1)), at: later) }
+      _ = machine.handle(.woke, at: later)
+    }
+    #expect(machine.sessionCount == 1)
+  }
+
   @Test func holdersNameAtMostAsManyMediaAsAQuestion() throws {
     let media = (0..<33).map { MediaID(Bytes32(words: (0, 0, 0, UInt64($0)))) }
     let message = DirectMessage(counter: 1, parts: [.holding(Array(media.prefix(32)))])
@@ -90,7 +111,7 @@ import Testing
     bytes.varint(1)
     bytes.varint(4)
     bytes.block(inner.bytes)
-    #expect(throws: WireError.tooMany(field: "media IDs", count: 33, countMax: 32)) {
+    #expect(throws: WireError.malformed(field: "media IDs", reason: "not 0 to 32 of 32 bytes")) {
       try DirectMessage(decoding: bytes.bytes)
     }
   }

@@ -71,7 +71,7 @@ struct LogState: Equatable, Sendable {
 }
 
 /// One channel's entries as far as the machine must know them: heads, holes, who has what.
-struct ChannelLog: Equatable, Sendable {
+struct ChannelLog: Sendable {
   struct Present: Equatable, Sendable {
     let instance: Instance
     var facts: PresenceFacts
@@ -116,6 +116,10 @@ struct ChannelLog: Equatable, Sendable {
   var syncDelay = MessagingRule.digestPatience
   var hasSynced = false
   var lastArrival: Instant?
+  /// New and genuine entries so far.
+  var arrivalCount: UInt64 = 0
+  /// Who was asked last, and the count then.
+  var lastAsked: (peer: PeerID, arrivals: UInt64)?
 
   init(logs restored: [RestoredLog], lamport: UInt64) {
     self.lamport = min(lamport, LamportRule.startMax)

@@ -68,16 +68,16 @@ package enum DatagramFrame: Equatable, Sendable {
       let incarnation = try reader.varint("incarnation")
       try reader.finish()
       return .suspect(peer, incarnation: incarnation)
-    case 7:
-      guard bytes.count % 32 == 0, bytes.count / 32 <= whoHasCountMax else {
-        throw .malformed(field: "media IDs", reason: "not 0 to 32 of 32 bytes")
-      }
-      var reader = ByteReader(bytes)
-      var media: [MediaID] = []
-      while !reader.isAtEnd { media.append(MediaID(try reader.bytes32("media ID"))) }
-      return .whoHas(media)
+    case 7: return .whoHas(try mediaIDs(bytes))
     default: return nil
     }
+  }
+
+  static func mediaIDs(_ bytes: ArraySlice<UInt8>) throws(WireError) -> [MediaID] {
+    guard bytes.count % 32 == 0, bytes.count / 32 <= whoHasCountMax else {
+      throw .malformed(field: "media IDs", reason: "not 0 to 32 of 32 bytes")
+    }
+    return stride(from: bytes.startIndex, to: bytes.endIndex, by: 32).map { MediaID(bytes: bytes[$0..<$0 + 32])! }
   }
 }
 
@@ -183,13 +183,8 @@ package struct DirectMessage: Equatable, Sendable {
         parts.append(
           .acknowledge(log: Instance(try inner.uint64("log")), number: try inner.varint("number")))
       case 4:
-        var media: [MediaID] = []
-        while !inner.isAtEnd { media.append(MediaID(try inner.bytes32("media ID"))) }
-        guard media.count <= DatagramFrame.whoHasCountMax else {
-          throw .tooMany(
-            field: "media IDs", count: UInt64(media.count), countMax: DatagramFrame.whoHasCountMax)
-        }
-        parts.append(.holding(media))
+        parts.append(.holding(try DatagramFrame.mediaIDs(inner.rest)))
+        continue
       default: continue
       }
       try inner.finish()

@@ -77,10 +77,28 @@ package struct SchemaMessage: Sendable {
       if required { throw .malformed(field: "timestamp", reason: "missing") }
       return nil
     }
-    guard text.utf8.count <= 40, text.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) else {
-      throw .malformed(field: "timestamp", reason: "not RFC 3339 text")
-    }
+    guard isTimestamp(Array(text.utf8)) else { throw .malformed(field: "timestamp", reason: "not RFC 3339 text") }
     return text
+  }
+
+  /// The form of RFC 3339 section 5.6, at most 40 bytes. Whether there is such a day is not looked at: the text is only
+  /// shown.
+  private static func isTimestamp(_ text: [UInt8]) -> Bool {
+    let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
+    func matches(_ part: ArraySlice<UInt8>, _ form: StaticString) -> Bool {
+      guard part.count == form.utf8CodeUnitCount else { return false }
+      return form.withUTF8Buffer { form in
+        zip(part, form).allSatisfy { $1 == UInt8(ascii: "d") ? digits.contains($0) : $0 == $1 }
+      }
+    }
+    guard (20...40).contains(text.count), matches(text[..<19], "dddd-dd-ddTdd:dd:dd") else { return false }
+    var rest = text[19...]
+    if rest.first == UInt8(ascii: ".") {
+      let fraction = rest.dropFirst().prefix { digits.contains($0) }
+      guard !fraction.isEmpty else { return false }
+      rest = rest[fraction.endIndex...]
+    }
+    return matches(rest, "Z") || matches(rest, "+dd:dd") || matches(rest, "-dd:dd")
   }
 
   /// The members in the order the schema shows them for this kind.

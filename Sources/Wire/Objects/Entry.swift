@@ -98,9 +98,7 @@ package struct Entry: Equatable, Sendable {
     guard number > 0 else { throw .outOfRange(field: "number", value: 0) }
     lamport = try reader.varint("lamport")
     timestamp = try reader.varint("timestamp")
-    let flags = try reader.uint8("flags")
-    guard flags <= 1 else { throw .outOfRange(field: "flags", value: UInt64(flags)) }
-    isHidden = flags == 1
+    isHidden = try reader.flags("flags", max: 1) == 1
     let count = try reader.count("messages", countMax: Limit.messagesPerEntryMax, byteCountEach: 34)
     guard count > 0 else { throw .outOfRange(field: "messages", value: 0) }
     var heads: [(UInt64, Hash32)] = []

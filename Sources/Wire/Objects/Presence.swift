@@ -83,7 +83,7 @@ package struct Presence: Equatable, Sendable {
     head = try reader.varint("head")
     digest = HeadsDigest(try reader.bytes(HeadsDigest.byteCount, "digest"))
     lamport = try reader.varint("lamport")
-    wantsAcknowledgement = try reader.uint8("flags") & 1 != 0
+    wantsAcknowledgement = try reader.flags("flags", max: 1) == 1
     statusHash = try reader.uint64("status hash")
     status = Array(try reader.block("status", byteCountMax: 512))
     try reader.finish()

@@ -141,7 +141,10 @@ package enum SessionMessage: Equatable, Sendable {
     case 11: message = .closing
     case 12:
       let channel = ChannelID(try reader.bytes32("channel"))
-      return .direct(channel, try DirectMessage(decoding: Array(reader.rest)).parts)
+      let direct = try DirectMessage(decoding: Array(reader.rest))
+      // A session repeats nothing, so there is nothing to count.
+      guard direct.counter == 0 else { throw .outOfRange(field: "counter", value: direct.counter) }
+      return .direct(channel, direct.parts)
     default: return nil
     }
     try reader.finish()
@@ -165,7 +168,7 @@ package enum SessionMessage: Equatable, Sendable {
 
   private static func decodeHeads(_ reader: inout ByteReader) throws(WireError) -> SessionMessage {
     let channel = ChannelID(try reader.bytes32("channel"))
-    let flags = try reader.uint8("flags")
+    let flags = try reader.flags("flags", max: 3)
     let count = try reader.count("heads", countMax: headsCountMax, byteCountEach: 41)
     var heads: [Head] = []
     for _ in 0..<count { heads.append(Head(key: try logKey(&reader), number: try reader.varint("number"))) }
@@ -190,7 +193,7 @@ package enum SessionMessage: Equatable, Sendable {
   private static func decodeEntries(_ reader: inout ByteReader) throws(WireError) -> SessionMessage {
     let channel = ChannelID(try reader.bytes32("channel"))
     let request = try reader.varint("request")
-    let isLast = try reader.uint8("flags") & 1 != 0
+    let isLast = try reader.flags("flags", max: 1) == 1
     var entries: [[UInt8]] = []
     while !reader.isAtEnd {
       entries.append(Array(try reader.block("entry", byteCountMax: Limit.entryByteCountMax)))

@@ -1,0 +1,108 @@
+import ParleyVocabulary
+import ParleyWire
+
+extension Malformed {
+  /// Messages that no reader takes as Ana's.
+  static var json: [Malformed] {
+    let id = Facts.ana.peerID.text
+    let sender = #""sender":{"display_name":"Ana","sender_id":"\#(id)"}"#
+    let rest = #""message_id":"m","timestamp":"2021-03-12T09:05:16Z""#
+    let file = #""media_id":"\#(Facts.media.text)","file_name":"f""#
+    func named(_ name: String) -> String {
+      #"{"type":"status","sender":{"display_name":"\#(name)","sender_id":"\#(id)"},"body":"online"}"#
+    }
+    func text(_ more: String) -> String { #"{"type":"text",\#(sender),\#(rest),"body":"b"\#(more)}"# }
+    let cases: [(String, String, String, String)] = [
+      ("nothing", "", "malformed", "json"), ("no object", "[]", "malformed", "message"),
+      ("cut short", #"{"type":"#, "malformed", "json"), ("something behind it", text("") + "x", "malformed", "json"),
+      ("a byte order mark", "\u{FEFF}" + text(""), "malformed", "json"),
+      ("a member twice", text(#","body":"c""#), "malformed", "json"),
+      ("a nested member twice", text(#","x":{"a":1,"a":1}"#), "malformed", "json"),
+      ("a lone surrogate", text(#","x":"\ud800""#), "malformed", "json"),
+      ("a raw newline", text(",\"x\":\"\n\""), "malformed", "json"),
+      ("a NUL in a name", text(#","\u0000":1"#), "malformed", "json"),
+      ("a number too large", text(#","x":1e999"#), "malformed", "json"),
+      ("an integer too large", text(#","x":9223372036854775808"#), "malformed", "json"),
+      ("NaN", text(#","x":NaN"#), "malformed", "json"), ("a comma too many", text(","), "malformed", "json"),
+      (
+        "17 levels in a member",
+        text(#","x":\#(String(repeating: "[", count: 16))1\#(String(repeating: "]", count: 16))"#),
+        "too_many", "json depth"
+      ), ("no sender", #"{"type":"text",\#(rest),"body":"b"}"#, "malformed", "sender"),
+      ("a sender of text", #"{"type":"text","sender":"Ana",\#(rest),"body":"b"}"#, "malformed", "sender"),
+      (
+        "no sender_id", #"{"type":"status","sender":{"display_name":"Ana"},"body":"online"}"#, "malformed", "sender_id"
+      ),
+      (
+        "another's sender_id",
+        #"{"type":"status","sender":{"display_name":"A","sender_id":"\#(Facts.ben.peerID.text)"},"body":"online"}"#,
+        "malformed", "sender_id"
+      ),
+      (
+        "sender_id in capitals",
+        #"{"type":"status","sender":{"display_name":"A","sender_id":"\#(id.uppercased())"},"body":"online"}"#,
+        "malformed", "sender_id"
+      ), ("empty display name", named(""), "malformed", "display_name"),
+      ("blank display name", named(" \u{200B}"), "malformed", "display_name"),
+      ("display name with a newline", named(#"A\nB"#), "malformed", "display_name"),
+      ("display name of 65 bytes", named(String(repeating: "n", count: 65)), "malformed", "display_name"),
+      ("no type", "{\(sender)}", "malformed", "type"), ("empty type", #"{"type":"",\#(sender)}"#, "malformed", "type"),
+      ("a type of 65 bytes", #"{"type":"\#(String(repeating: "t", count: 65))",\#(sender)}"#, "malformed", "type"),
+      ("a number as type", #"{"type":1,\#(sender)}"#, "malformed", "type"),
+      (
+        "text without message_id", #"{"type":"text",\#(sender),"timestamp":"2021-03-12T09:05:16Z","body":"b"}"#,
+        "malformed", "message_id"
+      ),
+      (
+        "text with an empty message_id",
+        #"{"type":"text",\#(sender),"message_id":"","timestamp":"2021-03-12T09:05:16Z","body":"b"}"#, "malformed",
+        "message_id"
+      ),
+      ("text without timestamp", #"{"type":"text",\#(sender),"message_id":"m","body":"b"}"#, "malformed", "timestamp"),
+      (
+        "a timestamp of words", #"{"type":"text",\#(sender),"message_id":"m","timestamp":"today","body":"b"}"#,
+        "malformed", "timestamp"
+      ),
+      (
+        "an empty timestamp", #"{"type":"text",\#(sender),"message_id":"m","timestamp":"","body":"b"}"#, "malformed",
+        "timestamp"
+      ),
+      (
+        "a timestamp without zone",
+        #"{"type":"text",\#(sender),"message_id":"m","timestamp":"2021-03-12T09:05:16.000","body":"b"}"#, "malformed",
+        "timestamp"
+      ), ("text without body", #"{"type":"text",\#(sender),\#(rest)}"#, "malformed", "body"),
+      ("text of a number", #"{"type":"text",\#(sender),\#(rest),"body":1}"#, "malformed", "body"),
+      ("status neither", #"{"type":"status",\#(sender),"body":"away"}"#, "malformed", "body"),
+      ("hand of a boolean", #"{"type":"raise_hand",\#(sender),"body":true}"#, "malformed", "body"),
+      ("hand of another word", #"{"type":"raise_hand",\#(sender),"body":"True"}"#, "malformed", "body"),
+      ("photo without media_id", #"{"type":"photo",\#(sender),\#(rest),"file_name":"f"}"#, "malformed", "media_id"),
+      (
+        "photo of a short media_id", #"{"type":"photo",\#(sender),\#(rest),"media_id":"abc","file_name":"f"}"#,
+        "malformed", "media_id"
+      ), ("file without size", #"{"type":"file",\#(sender),\#(rest),\#(file)}"#, "malformed", "size"),
+      ("file of a negative size", #"{"type":"file",\#(sender),\#(rest),\#(file),"size":-1}"#, "malformed", "size"),
+      ("file of a broken size", #"{"type":"file",\#(sender),\#(rest),\#(file),"size":1.0}"#, "malformed", "size"),
+      (
+        "file of 2^62 bytes", #"{"type":"file",\#(sender),\#(rest),\#(file),"size":4611686018427387904}"#, "malformed",
+        "size"
+      ),
+      (
+        "a file name of 1,025 bytes",
+        #"{"type":"photo",\#(sender),\#(rest),"media_id":"\#(Facts.media.text)","file_name":""#
+          + String(repeating: "f", count: 1_025) + #""}"#,
+        "too_long", "file_name"
+      ),
+      (
+        "a MIME type of 256 bytes",
+        #"{"type":"photo",\#(sender),\#(rest),\#(file),"mime":"\#(String(repeating: "m", count: 256))"}"#, "too_long",
+        "mime"
+      ), ("30,001 bytes", String(repeating: " ", count: 30_001), "too_long", "message"),
+    ]
+    return cases.map { Malformed("message: " + $0, "message", Array($1.utf8), $2, $3) }
+      + [
+        Malformed(
+          "message: not UTF-8", "message", Array(text("").utf8).map { $0 == 0x62 ? 0xFF : $0 }, "malformed", "json")
+      ]
+  }
+}
