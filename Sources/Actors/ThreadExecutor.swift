@@ -7,6 +7,7 @@ package final class ThreadExecutor: SerialExecutor {
   private struct State {
     var jobs: [UnownedJob] = []
     var isStopped = false
+    var hasThread = true
   }
 
   private let state = Mutex(State())
@@ -14,6 +15,10 @@ package final class ThreadExecutor: SerialExecutor {
 
   package init() {
     wakeUp = Semaphore()
+    startThread()
+  }
+
+  private func startThread() {
     var thread = pthread_t()
     var attributes = pthread_attr_t()
     pthread_attr_init(&attributes)
@@ -32,11 +37,17 @@ package final class ThreadExecutor: SerialExecutor {
 
   package func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
-    state.withLock { $0.jobs.append(job) }
+    let isAlone = state.withLock { state in
+      state.jobs.append(job)
+      defer { state.hasThread = true }
+      return !state.hasThread
+    }
+    // Whoever called just before the end must not wait for ever.
+    if isAlone { startThread() }
     wakeUp.signal()
   }
 
-  /// Ends the thread once what was enqueued is done. Nothing may be enqueued afterwards.
+  /// Ends the thread once what was enqueued is done. What is enqueued later gets a thread for that long.
   package func stop() {
     state.withLock { $0.isStopped = true }
     wakeUp.signal()
@@ -44,15 +55,14 @@ package final class ThreadExecutor: SerialExecutor {
 
   private func work() {
     while true {
-      let (jobs, isStopped) = state.withLock { state in
+      let (jobs, isOver) = state.withLock { state in
         defer { state.jobs = [] }
-        return (state.jobs, state.isStopped)
+        let isOver = state.jobs.isEmpty && state.isStopped
+        if isOver { state.hasThread = false }
+        return (state.jobs, isOver)
       }
-      if jobs.isEmpty {
-        if isStopped { return }
-        wakeUp.wait()
-        continue
-      }
+      if isOver { return }
+      if jobs.isEmpty { wakeUp.wait() }
       for job in jobs { job.runSynchronously(on: asUnownedSerialExecutor()) }
     }
   }

@@ -39,6 +39,7 @@ extension Node {
     case .notInChannel: throw .notInChannel(keys.name)
     case .disk(let reason): throw .profileDamaged(path: settings.home, reason: reason)
     case .aborted: throw .aborted
+    case .stopped: throw .stopped
     }
     if let deliveries = try? await engine.store.delivered(in: keys.id) {
       hub.restoreDeliveries(deliveries, in: keys.id)
@@ -66,7 +67,11 @@ extension Node {
     if let members = try? await members(of: name), members.contains(where: { $0.isSelf && $0.isHandRaised }) {
       try? await setHand(raised: false, in: name)
     }
-    guard case .done = await engine.login.leave(name) else { throw .notInChannel(name) }
+    switch await engine.login.leave(name) {
+    case .done: break
+    case .stopped: throw .stopped
+    case .otherSecret, .tooMany, .notInChannel, .disk, .aborted: throw .notInChannel(name)
+    }
     do { _ = try profile.removeChannel(joined.id) } catch {
       throw .profileDamaged(path: settings.home, reason: error.description)
     }

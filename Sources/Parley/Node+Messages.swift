@@ -108,7 +108,10 @@ extension Node {
           at: messages.count)
         if messages.count >= count { break }
       }
-      return messages.prefix(count).reversed()
+      let shown = Array(messages.prefix(count).reversed())
+      // What is seen here can be downloaded, even when the news of its arrival is still on its way.
+      for message in shown { hub.note(message, in: joined.id) }
+      return shown
     } catch {
       throw .profileDamaged(path: settings.home, reason: error.description)
     }

@@ -73,6 +73,7 @@ public actor Node {
       group.addTask { await self.lifetime(engine) }
       await group.waitForAll()
     }
+    await engine.store.close()
     engine.close()
     end()
     if hub.connectionState == .aborted { throw .aborted }

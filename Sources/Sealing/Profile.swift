@@ -23,7 +23,7 @@ package final class Profile: Sendable {
   package let identity: Identity
   private let home: PrivateDirectory
   private let channels: PrivateDirectory
-  /// Held until `deinit`; the system gives it back when the process ends in any way.
+  /// Held until `release()`; the system gives it back when the process ends in any way.
   private let lock: ProfileLock
   private let incarnation = Mutex<Void>(())
 
@@ -57,6 +57,9 @@ package final class Profile: Sendable {
     }
     return Profile(home: home, channels: channels, lock: lock, identity: identity)
   }
+
+  /// Lets another node have the home, which this one must not touch any more.
+  package func release() { lock.release() }
 
   private static func read(identity stored: SecretBytes, path: String) throws(ProfileError) -> Identity {
     guard stored.byteCount == 72 else {
@@ -202,7 +205,8 @@ extension PrivateDirectory {
 /// The right to use a home. `flock` belongs to this opening of the file, so a second one in the same process is refused
 /// too, and no subprocess inherits it.
 final class ProfileLock: Sendable {
-  private let descriptor: Int32
+  /// Nil once released.
+  private let descriptor: Mutex<Int32?>
 
   init(in home: PrivateDirectory) throws(ProfileError) {
     let path = home.path(of: "lock")
@@ -221,10 +225,17 @@ final class ProfileLock: Sendable {
       close(descriptor)
       throw .system(path: path, operation: "write", code: code)
     }
-    self.descriptor = descriptor
+    self.descriptor = Mutex(descriptor)
   }
 
-  deinit { close(descriptor) }
+  deinit { release() }
+
+  func release() {
+    descriptor.withLock { descriptor in
+      if let descriptor { close(descriptor) }
+      descriptor = nil
+    }
+  }
 
   /// Gives the right up before this object goes: whoever still holds it must not use the home any more.
   func release() { flock(descriptor, LOCK_UN) }

@@ -19,6 +19,8 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
   case outOfRange(field: String, value: UInt64, min: UInt64, max: UInt64)
   /// What SQLite says only of mistakes in this program.
   case unexpected(path: String, code: Int32, reason: String)
+  /// The node that used it has stopped.
+  case closed
 
   package var description: String {
     switch self {
@@ -38,6 +40,7 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case .inputOutput(let path, let reason): "the disk failed on \(path): \(reason)"
     case .outOfRange(let field, let value, let min, let max): "\(field) is \(value), outside \(min) to \(max)"
     case .unexpected(let path, let code, let reason): "SQLite refused a statement on \(path) (\(code)): \(reason)"
+    case .closed: "the message store is closed: the node has stopped"
     }
   }
 }

@@ -35,6 +35,7 @@ private struct FuzzedNode {
   var queue: [NodeEvent] = []
   var openLinks: [LinkID] = []
   var nextRequest: UInt64 = 1
+  var nextLink: UInt64 = 1
   var persisting: [(batch: UInt64, count: Int)] = []
   /// Nonces that we asked to have echoed: an honest peer would.
   var nonces: [UInt64] = []
@@ -58,7 +59,7 @@ private struct FuzzedNode {
 
   func check() {
     precondition(membership.members(of: channel).count <= Limit.membersPerChannelMax + 1, "members are counted")
-    precondition(links.sessionCount <= 5, "a session a peer")
+    precondition(links.sessionCount <= 5 * 3, "a session a peer, and two that are heard out")
   }
 
   private mutating func step(_ event: NodeEvent) {
@@ -157,7 +158,8 @@ private struct FuzzedNode {
   }
 
   private mutating func sessionOpened(_ input: inout Input) -> NodeEvent {
-    let link = LinkID(UInt64(openLinks.count) * 2 + UInt64(input.choice(2)) + 1_000)
+    let link = LinkID(nextLink)
+    nextLink += 2
     openLinks.append(link)
     if openLinks.count > 8 { openLinks.removeFirst() }
     let facts = SessionFacts(

@@ -161,6 +161,36 @@ struct NodeTests {
     #expect(await ana.node.status().state == .disconnected)
   }
 
+  /// Whatever is asked around the end gets an answer or an error; nobody waits for ever.
+  @Test func callsAroundTheEndAllReturn() async throws {
+    let channel = try name("node-tests-end")
+    let ana = try await RunningNode("Ana")
+    try await ana.node.join(channel, secret: .open)
+    let other = try name("node-tests-end-2")
+    let path = try ana.home.write([1, 2, 3], "shared")
+    let media = try await ana.node.share(path: path, in: channel)
+    let node = ana.node
+    let folder = ana.home.path
+    await withTaskGroup(of: Void.self) { group in
+      for round in 0..<40 {
+        group.addTask { _ = try? await node.history(of: channel, limit: 10) }
+        group.addTask { _ = try? await node.members(of: channel) }
+        group.addTask { _ = try? await node.send("\(round)", to: channel, waiting: nil) }
+        group.addTask { try? await node.join(other, secret: .open) }
+        group.addTask { try? await node.leave(other) }
+        group.addTask { _ = try? await node.share(path: path, in: channel) }
+        group.addTask { try? await node.setHand(raised: round % 2 == 0, in: channel) }
+        group.addTask {
+          guard let (_, events) = try? await node.download(media.id, to: .folder(folder)) else { return }
+          for await _ in events {}
+        }
+        if round == 20 { group.addTask { try? await ana.stop() } }
+      }
+      await group.waitForAll()
+    }
+    await #expect(throws: ParleyError.stopped) { _ = try await node.history(of: channel, limit: 1) }
+  }
+
   @Test func aNodeStoppedBeforeItRunsEnds() async throws {
     let home = TemporaryHome()
     let node = try Node(NodeSettings(home: home.path + "/home", displayName: "Ana", interfaces: ["lo"]))

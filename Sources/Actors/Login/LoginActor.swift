@@ -7,6 +7,7 @@ package actor LoginActor {
   private let switchboard: Switchboard
   private var waiting: [RequestID: CheckedContinuation<LoginAnswer, Never>] = [:]
   private var nextRequest: UInt64 = 1
+  private var isClosed = false
 
   package init(_ switchboard: Switchboard) { self.switchboard = switchboard }
 
@@ -19,7 +20,8 @@ package actor LoginActor {
       if events.isEmpty { break }
       for event in events { step(event) }
     }
-    for continuation in waiting.values { continuation.resume(returning: .aborted) }
+    isClosed = true
+    for continuation in waiting.values { continuation.resume(returning: .stopped) }
     waiting = [:]
   }
 
@@ -30,6 +32,7 @@ package actor LoginActor {
   package func leave(_ name: ChannelName) async -> LoginAnswer { await answer { .leaveRequested($0, name) } }
 
   private func answer(_ event: (RequestID) -> LoginEvent) async -> LoginAnswer {
+    guard !isClosed else { return .stopped }
     let request = RequestID(nextRequest)
     nextRequest += 1
     return await withCheckedContinuation { continuation in

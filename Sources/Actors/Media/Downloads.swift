@@ -59,6 +59,11 @@ extension MediaActor {
     let (stream, continuation) = AsyncStream.makeStream(of: DownloadNews.self, bufferingPolicy: .bufferingNewest(16))
     let tag = nextTag
     nextTag = nextTag % ((1 << 30) - 1) + 1
+    guard !isClosed else {
+      continuation.yield(.failed(.stopped))
+      continuation.finish()
+      return (tag, stream)
+    }
     let now = SystemClock.now()
     downloads[tag] = Download(
       machine: DownloadMachine(id: id, tag: tag), id: id, channel: channel, target: target,

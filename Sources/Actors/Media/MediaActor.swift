@@ -33,6 +33,7 @@ package actor MediaActor {
   var outbound: [PeerID: LinkID] = [:]
   var downloads: [UInt32: Download] = [:]
   var nextTag: UInt32 = 1
+  private(set) var isClosed = false
   /// Media links are numbered apart from those of the links machine (even) and accepted ones (odd).
   var nextLink: UInt64 = 1 << 62
 
@@ -53,6 +54,7 @@ package actor MediaActor {
       for letter in mail { take(letter) }
       switchboard.links.post(.mediaRelieved)
     }
+    isClosed = true
     for tag in downloads.keys { fail(tag, .stopped) }
   }
 

@@ -17,7 +17,7 @@ package enum StoreMail: Sendable {
 package actor StoreActor {
   private let executor: ThreadExecutor
   private let switchboard: Switchboard
-  private let store: Store
+  private var opened: Store?
   private let me: PeerID
 
   package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
@@ -31,16 +31,26 @@ package actor StoreActor {
   }
 
   private init(store: sending Store, me: PeerID, executor: ThreadExecutor, switchboard: Switchboard) {
-    self.store = store
+    opened = store
     self.me = me
     self.executor = executor
     self.switchboard = switchboard
   }
 
+  private var store: Store {
+    get throws(StoreError) {
+      guard let opened else { throw .closed }
+      return opened
+    }
+  }
+
+  /// Closes the database; another process may open it then. What is asked later fails.
+  package func close() { opened = nil }
+
   /// A sentence for people when a damaged database was set aside at the start.
   package var setAside: String? {
-    guard let path = store.setAside else { return nil }
-    return "the message store was damaged (\(store.setAsideReason ?? "unreadable")); it was kept as "
+    guard let opened, let path = opened.setAside else { return nil }
+    return "the message store was damaged (\(opened.setAsideReason ?? "unreadable")); it was kept as "
       + "\(path.escapedLine) and a new one was begun: what others still have comes back from them"
   }
 

@@ -209,6 +209,7 @@ package struct LinksMachine: Sendable {
   /// Learns port, instance and a candidate address. The confirmed address changes only with an echo from the new one,
   /// which is asked for here: nobody else would write there.
   private mutating func adopt(_ presence: Presence, _ channel: ChannelID, _ address: Address?) -> [LinksEffect] {
+    guard hasRoom(for: presence.author) else { return [] }
     var known = peers[presence.author] ?? PeerLink(instance: presence.instance, incarnation: presence.incarnation)
     guard presence.incarnation >= known.incarnation else { return [] }
     var effects: [LinksEffect] = []

@@ -48,6 +48,8 @@ struct Session: Equatable, Sendable {
   var lastHeard: Instant
   var lastUsed: Instant
   var pingSent: Instant?
+  /// Another one to the same peer took its place: it is heard out, but not for ever.
+  var endsAt: Instant?
 }
 
 extension Session {
@@ -65,6 +67,10 @@ struct Dial: Equatable, Sendable {
 
 /// Bounds and times of sessions.
 enum SessionRule {
+  /// Peers remembered over all channels.
+  static let peersMax = 2 * Limit.membersPerChannelMax
+  /// Sessions of one peer that are heard out beside the one that stands.
+  static let endingMax = 2
   static let queueByteCountMax = 4 << 20
   /// A session that carries nothing is probed after this long…
   static let quiet = Span.seconds(2)
@@ -164,7 +170,7 @@ extension LinksMachine {
 
   mutating func opened(_ link: LinkID, _ facts: SessionFacts, _ now: Instant) -> [LinksEffect] {
     let dial = dials.removeValue(forKey: link)
-    guard facts.peer != me else { return [.close(link, afterWrites: false)] }
+    guard facts.peer != me, hasRoom(for: facts.peer) else { return [.close(link, afterWrites: false)] }
     var effects: [LinksEffect] = []
     var known = peers[facts.peer] ?? PeerLink(instance: facts.instance, incarnation: 0)
     if known.instance != facts.instance {
@@ -185,9 +191,9 @@ extension LinksMachine {
         // Heard to its end all the same: the other side may have written into it before it knew of both.
         peers[facts.peer] = known
         sessions[link] = Session(facts, now)
-        return effects + [.sendFrame(link, .closing)] + checked(facts.peer)
+        return effects + hearOut(link, now) + checked(facts.peer)
       }
-      effects.append(.sendFrame(standing, .closing))
+      effects += hearOut(standing, now)
     }
     known.session = link
     let queue = known.queue
@@ -206,6 +212,28 @@ extension LinksMachine {
     let unproven = channels.subtracting(facts.channels).sorted()
     if !unproven.isEmpty { effects.append(.prove(link, unproven)) }
     return effects + [.wake(at: now + SessionRule.tick)]
+  }
+
+  /// Whoever opens one session after the other must not make us keep them all.
+  private mutating func hearOut(_ link: LinkID, _ now: Instant) -> [LinksEffect] {
+    sessions[link]!.endsAt = now + SessionRule.silence
+    let peer = sessions[link]!.peer
+    let ending = sessions.filter { $1.peer == peer && $1.endsAt != nil }.keys.sorted { $0.value < $1.value }
+    let over = ending.dropLast(SessionRule.endingMax)
+    for link in over { sessions[link] = nil }
+    return [.sendFrame(link, .closing)] + over.map { .close($0, afterWrites: false) }
+  }
+
+  /// A member can sign with as many identities as it likes: when there are too many peers, one goes that has shown
+  /// nothing but its presence.
+  mutating func hasRoom(for peer: PeerID) -> Bool {
+    guard peers[peer] == nil, peers.count >= SessionRule.peersMax else { return true }
+    let idle = peers.filter { $1.confirmed == nil && $1.session == nil && $1.dial == nil && $0 != kept }
+    guard let victim = idle.keys.min() else { return false }
+    if let known = peers.removeValue(forKey: victim), instances[known.instance] == victim {
+      instances[known.instance] = nil
+    }
+    return true
   }
 
   private mutating func checked(_ peer: PeerID) -> [LinksEffect] {
@@ -320,7 +348,7 @@ extension LinksMachine {
         continue
       }
       let isOurs = peers[session.peer]?.session == link
-      if !isOurs, now - session.lastHeard >= SessionRule.silence {
+      if !isOurs, now - session.lastHeard >= SessionRule.silence || session.endsAt.map({ $0 <= now }) ?? false {
         // It was to be closed by the other side.
         effects.append(.close(link, afterWrites: true))
         sessions[link] = nil

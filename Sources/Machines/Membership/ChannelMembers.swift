@@ -66,6 +66,15 @@ struct ChannelMembers: Equatable, Sendable {
       lastHeard: now, interval: MembershipRule.lively, digest: presence.digest)
   }
 
+  /// A member can sign with as many identities as it likes: when there are too many, one goes that was never listed and
+  /// whose presence turned out to be empty.
+  mutating func hasRoom(for peer: PeerID) -> Bool {
+    guard members[peer] == nil, members.count >= Limit.membersPerChannelMax else { return true }
+    guard let victim = members.filter({ $1.phase == .gone && !$1.isListed }).keys.min() else { return false }
+    members[victim] = nil
+    return true
+  }
+
   /// Beacons come often again, and slow down from there.
   mutating func becomeLively(_ now: Instant) {
     interval = max(MembershipRule.lively, MembershipRule.perMember * members.count)

@@ -137,7 +137,7 @@ package struct MembershipMachine: Sendable {
   ) -> [MembershipEffect] {
     guard var state = channels[channel] else { return [] }
     let peer = presence.author
-    guard state.members[peer] != nil || state.members.count < Limit.membersPerChannelMax else { return [] }
+    guard state.hasRoom(for: peer) else { return [] }
     var member = state.members[peer] ?? state.newMember(presence, now)
     guard presence.incarnation >= member.incarnation else { return [] }
     var effects: [MembershipEffect] = []
