@@ -23,7 +23,7 @@ package final class Profile: Sendable {
   package let identity: Identity
   private let home: PrivateDirectory
   private let channels: PrivateDirectory
-  /// Held until `deinit`; the system gives it back when the process ends in any way.
+  /// Held until `release()` or `deinit`; the system gives it back when the process ends in any way.
   private let lock: ProfileLock
   private let incarnation = Mutex<Void>(())
 
@@ -54,6 +54,9 @@ package final class Profile: Sendable {
     }
     return Profile(home: home, channels: channels, lock: lock, identity: identity)
   }
+
+  /// Lets another node use the home. Nothing may be written through this profile afterwards.
+  package func release() { lock.release() }
 
   private static func read(identity stored: SecretBytes, path: String) throws(ProfileError) -> Identity {
     guard stored.byteCount == 72 else {
@@ -199,7 +202,8 @@ extension PrivateDirectory {
 /// The right to use a home. `flock` belongs to this opening of the file, so a second one in the same process is refused
 /// too, and no subprocess inherits it.
 final class ProfileLock: Sendable {
-  private let descriptor: Int32
+  /// Nil once released.
+  private let held: Mutex<Int32?>
 
   init(in home: PrivateDirectory) throws(ProfileError) {
     let path = home.path(of: "lock")
@@ -218,10 +222,17 @@ final class ProfileLock: Sendable {
       close(descriptor)
       throw .system(path: path, operation: "write", code: code)
     }
-    self.descriptor = descriptor
+    held = Mutex(descriptor)
   }
 
-  deinit { close(descriptor) }
+  deinit { release() }
+
+  func release() {
+    held.withLock { held in
+      if let descriptor = held { close(descriptor) }
+      held = nil
+    }
+  }
 
   private static func processID(in descriptor: Int32) -> Int32? {
     var bytes = [UInt8](repeating: 0, count: 16)
