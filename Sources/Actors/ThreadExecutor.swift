@@ -3,10 +3,14 @@ import Synchronization
 
 /// A thread of its own as an executor: for what blocks (SQLite, disk, hashing), which must never hold a thread of the
 /// cooperative pool.
+///
+/// Every job runs, also one that arrives after `stop()`: then a thread is started that ends when nothing is left, so that
+/// a call that was on its way while the node stopped does not wait for ever.
 package final class ThreadExecutor: SerialExecutor {
   private struct State {
     var jobs: [UnownedJob] = []
     var isStopped = false
+    var hasThread = true
   }
 
   private let state = Mutex(State())
@@ -14,15 +18,21 @@ package final class ThreadExecutor: SerialExecutor {
 
   package init() {
     wakeUp = Semaphore()
+    startThread()
+  }
+
+  private func startThread() {
     var thread = pthread_t()
     var attributes = pthread_attr_t()
     pthread_attr_init(&attributes)
     pthread_attr_setstacksize(&attributes, 1 << 20)
     let context = Unmanaged.passRetained(self)
-    let status = pthread_create(&thread, &attributes, { start in
-      Unmanaged<ThreadExecutor>.fromOpaque(start!).takeRetainedValue().work()
-      return nil
-    }, context.toOpaque())
+    let status = pthread_create(
+      &thread, &attributes,
+      { start in
+        Unmanaged<ThreadExecutor>.fromOpaque(start!).takeRetainedValue().work()
+        return nil
+      }, context.toOpaque())
     precondition(status == 0, "the system has no thread left")
     pthread_attr_destroy(&attributes)
     pthread_detach(thread)
@@ -30,11 +40,16 @@ package final class ThreadExecutor: SerialExecutor {
 
   package func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
-    state.withLock { $0.jobs.append(job) }
-    wakeUp.signal()
+    let needsThread = state.withLock { state in
+      state.jobs.append(job)
+      if state.hasThread { return false }
+      state.hasThread = true
+      return true
+    }
+    if needsThread { startThread() } else { wakeUp.signal() }
   }
 
-  /// Ends the thread once what was enqueued is done. Nothing may be enqueued afterwards.
+  /// Ends the thread once what was enqueued is done.
   package func stop() {
     state.withLock { $0.isStopped = true }
     wakeUp.signal()
@@ -42,12 +57,14 @@ package final class ThreadExecutor: SerialExecutor {
 
   private func work() {
     while true {
-      let (jobs, isStopped) = state.withLock { state in
+      let (jobs, isOver) = state.withLock { state in
         defer { state.jobs = [] }
-        return (state.jobs, state.isStopped)
+        let isOver = state.jobs.isEmpty && state.isStopped
+        if isOver { state.hasThread = false }
+        return (state.jobs, isOver)
       }
+      if isOver { return }
       if jobs.isEmpty {
-        if isStopped { return }
         wakeUp.wait()
         continue
       }
