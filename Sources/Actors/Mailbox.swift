@@ -5,6 +5,8 @@ import Synchronization
 package final class Mailbox<Mail: Sendable>: Sendable {
   private struct State {
     var mail: [Mail] = []
+    /// Taken by the reader, which has not come back for more.
+    var inHandCount = 0
     var isClosed = false
     var reader: CheckedContinuation<[Mail], Never>?
   }
@@ -13,7 +15,8 @@ package final class Mailbox<Mail: Sendable>: Sendable {
 
   package init() {}
 
-  package var count: Int { state.withLock { $0.mail.count } }
+  /// What waits, and what is being handled.
+  package var count: Int { state.withLock { $0.mail.count + $0.inHandCount } }
 
   package func post(_ mail: Mail) { post(contentsOf: CollectionOfOne(mail)) }
 
@@ -24,23 +27,28 @@ package final class Mailbox<Mail: Sendable>: Sendable {
       state.mail.append(contentsOf: mail)
       guard let reader = state.reader else { return nil }
       state.reader = nil
-      defer { state.mail = [] }
-      return (reader, state.mail)
+      return (reader, Self.handOut(&state))
     }
     if let (reader, mail) = wake { reader.resume(returning: mail) }
+  }
+
+  private static func handOut(_ state: inout State) -> [Mail] {
+    defer { state.mail = [] }
+    state.inHandCount = state.mail.count
+    return state.mail
   }
 
   /// Everything that waits, as soon as there is any; empty once the mailbox is closed and read out.
   package func next() async -> [Mail] {
     await withCheckedContinuation { continuation in
       let ready = state.withLock { state -> [Mail]? in
+        state.inHandCount = 0
         if state.mail.isEmpty, !state.isClosed {
           precondition(state.reader == nil, "one task reads a mailbox")
           state.reader = continuation
           return nil
         }
-        defer { state.mail = [] }
-        return state.mail
+        return Self.handOut(&state)
       }
       if let ready { continuation.resume(returning: ready) }
     }

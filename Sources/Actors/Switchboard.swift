@@ -30,26 +30,29 @@ package final class Switchboard: Sendable {
     links.count + login.count + membership.count + messaging.count + media.count + store.count == 0
   }
 
+  /// All but the store, which others write to as they end.
   package func close() {
     links.close()
     login.close()
     membership.close()
     messaging.close()
     media.close()
-    store.close()
   }
 }
 
 /// What reaches the links actor beside the events of its machine.
 package enum LinksMail: Sendable {
   case event(LinksEvent)
+  /// Somebody wants to join with these keys. They are used from `.channelOpened` on.
   case install(ChannelKeys)
+  /// That attempt is over, well or not.
+  case uninstall(ChannelID)
   /// A connection for media to this peer; answered by `MediaMail.opened` or `.closed` under this link.
   case openMedia(LinkID, PeerID)
   case sendMedia(LinkID, [[UInt8]])
   case closeMedia(LinkID)
-  /// The media actor has worked off what it was sent.
-  case mediaRelieved
+  /// The media actor has worked off so many bytes of what it was sent.
+  case mediaRelieved(byteCount: Int)
 }
 
 package enum MediaMail: Sendable {
@@ -60,6 +63,10 @@ package enum MediaMail: Sendable {
   case payloads(LinkID, [[UInt8]])
   /// Of what was queued for this link, so much still waits.
   case writable(LinkID, queuedByteCount: Int)
+  case disk(DiskNews)
+  case cancel(UInt32)
+  /// Serve this file in this channel: behind the news that the channel was left before.
+  case hold(HeldFile, ChannelID)
   case woke
 }
 
@@ -72,8 +79,6 @@ package enum Notice: Sendable, Equatable {
   case messaging(MessagingNotice)
   case interfaces([String])
   case holder(ChannelID, MediaID, PeerID)
-  /// A download is whole, in place, and served from there.
-  case landed(ChannelID, path: String, MediaID)
   /// Something went wrong that people should know; the node goes on.
   case trouble(String)
 }

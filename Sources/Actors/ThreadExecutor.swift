@@ -3,6 +3,9 @@ import Synchronization
 
 /// A thread of its own as an executor: for what blocks (SQLite, disk, hashing), which must never hold a thread of the
 /// cooperative pool.
+///
+/// Every job runs, also one that arrives after `stop()`: then a thread is started that ends when nothing is left, so that
+/// a call that was on its way while the node stopped does not wait for ever.
 package final class ThreadExecutor: SerialExecutor {
   private struct State {
     var jobs: [UnownedJob] = []
@@ -37,17 +40,16 @@ package final class ThreadExecutor: SerialExecutor {
 
   package func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
-    let isAlone = state.withLock { state in
+    let needsThread = state.withLock { state in
       state.jobs.append(job)
-      defer { state.hasThread = true }
-      return !state.hasThread
+      if state.hasThread { return false }
+      state.hasThread = true
+      return true
     }
-    // Whoever called just before the end must not wait for ever.
-    if isAlone { startThread() }
-    wakeUp.signal()
+    if needsThread { startThread() } else { wakeUp.signal() }
   }
 
-  /// Ends the thread once what was enqueued is done. What is enqueued later gets a thread for that long.
+  /// Ends the thread once what was enqueued is done.
   package func stop() {
     state.withLock { $0.isStopped = true }
     wakeUp.signal()
@@ -60,6 +62,11 @@ package final class ThreadExecutor: SerialExecutor {
         let isOver = state.jobs.isEmpty && state.isStopped
         if isOver { state.hasThread = false }
         return (state.jobs, isOver)
+      }
+      if isOver { return }
+      if jobs.isEmpty {
+        wakeUp.wait()
+        continue
       }
       if isOver { return }
       if jobs.isEmpty { wakeUp.wait() }

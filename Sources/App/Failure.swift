@@ -43,7 +43,7 @@ struct Failure: Error, Equatable {
       .badData
     case "not_in_channel", "no_such_peer", "no_such_media", "no_such_file": .noInput
     case "already_exists", "file_trouble", "no_space", "other_secret", "too_many_channels": .cannotCreate
-    case "queue_full", "cancelled", "profile_in_use": .tryAgain
+    case "queue_full", "cancelled", "download_broken", "profile_in_use": .tryAgain
     case "other_user": .notPermitted
     default: .unavailable
     }

@@ -106,6 +106,25 @@ package final class Landing {
     if let failure { throw failure }
   }
 
+  /// What was written there, by this run or the one that left the part file.
+  package func read(offset: UInt64, byteCount: Int) throws(DiskError) -> [UInt8] {
+    precondition(
+      byteCount >= 0 && offset <= self.byteCount && UInt64(byteCount) <= self.byteCount - offset,
+      "a piece lies within its file")
+    let path = place.path(partName)
+    var failure: DiskError?
+    let bytes = [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
+      do throws(DiskError) {
+        let isWhole = try ParleyDisk.read(part.file.number, UnsafeMutableRawBufferPointer(buffer), at: offset, path)
+        if isWhole { count = byteCount } else { failure = .changed(path: path) }
+      } catch {
+        failure = error
+      }
+    }
+    if let failure { throw failure }
+    return bytes
+  }
+
   /// After this, what was written survives a crash; a bitmap of pieces may be remembered.
   package func synchronize() throws(DiskError) {
     guard fdatasync(part.file.number) == 0 else { throw .system(place.path(partName), "writing it to the disk") }

@@ -77,6 +77,7 @@ extension Problem {
     case .ambiguousPeer: (409, "ambiguous_peer", "Several persons match")
     case .noSuchMedia: (404, "no_such_media", "No such media ID")
     case .noSource: (503, "no_source", "Nobody present has it")
+    case .downloadBroken: (503, "download_broken", "The download broke off")
     case .alreadyExists: (409, "already_exists", "The file exists")
     case .noSuchFile: (404, "no_such_file", "No such file")
     case .notAFile: (400, "not_a_file", "Not a regular file")

@@ -1,5 +1,6 @@
 import Glibc
 import ParleyActors
+import ParleyDisk
 import ParleyMachines
 import ParleySealing
 import ParleySockets
@@ -18,15 +19,19 @@ final class Engine: Sendable {
   private let switchboard: Switchboard
   private let alarms: Alarms
   private let threads: [ThreadExecutor]
+  private let serveDisk: DiskActor
+  private let landDisk: DiskActor
+  private let serveMail = Mailbox<DiskMail>()
+  private let landMail = Mailbox<DiskMail>()
   private let incarnation: UInt64
   private let introductions: [Address]
+  private let pause: Pause
 
   static func start(
     settings: NodeSettings, profile: Profile, instance: Instance, displayName: DisplayName, switchboard: Switchboard
   ) async throws(ParleyError) -> Engine {
     Sealing.initialize()
-    var introductions: [Address] = []
-    for peer in settings.peers { introductions.append(try Resolver.address(of: peer)) }
+    let introductions = try await Resolver.addresses(of: settings.peers)
     let storeThread = ThreadExecutor()
     let store: StoreActor
     let incarnation: UInt64
@@ -42,12 +47,13 @@ final class Engine: Sendable {
       throw .profileDamaged(path: settings.home, reason: "\(error)")
     }
     if let trouble = await store.setAside { switchboard.notices(.trouble(trouble)) }
+    let pause = Pause()
     let alarms = Alarms(handlers: [
       { switchboard.post(.membership(.woke)) }, { switchboard.post(.messaging(.woke)) },
-      { switchboard.media.post(.woke) },
+      { switchboard.media.post(.woke) }, { pause.end() },
     ])
     let engine = Engine(
-      profile, instance, switchboard, alarms, store, storeThread, incarnation, introductions)
+      profile, instance, switchboard, alarms, pause, store, storeThread, incarnation, introductions)
     do {
       try await engine.links.start(
         TransportSettings(interfaces: settings.interfaces, tcpPort: settings.port))
@@ -55,23 +61,47 @@ final class Engine: Sendable {
       engine.close()
       throw .network(error.description)
     }
+    await engine.restoreDownloads()
     return engine
   }
 
+  /// Those whose part file has not been touched for a week are given up.
+  private func restoreDownloads() async {
+    guard let stored = try? await store.downloads() else { return }
+    let now = Int64(clamping: SystemClock.wallMilliseconds())
+    var kept: [KeptDownload] = []
+    for download in stored {
+      let touched = (try? FileFacts(path: download.partPath))?.modifiedNanoseconds
+      let isFresh = touched.map { now - $0 / 1_000_000 < Self.partAgeMax } ?? false
+      guard isFresh, let good = KeptDownload(download) else {
+        try? await store.apply([.downloadRemove(download.id)])
+        if touched != nil { KeptDownload(download)?.removePart() }
+        continue
+      }
+      kept.append(good)
+    }
+    await media.restore(kept)
+  }
+
+  /// Milliseconds.
+  private static let partAgeMax: Int64 = 7 * 24 * 3_600 * 1_000
+
   private init(
-    _ profile: Profile, _ instance: Instance, _ switchboard: Switchboard, _ alarms: Alarms, _ store: StoreActor,
-    _ storeThread: ThreadExecutor, _ incarnation: UInt64, _ introductions: [Address]
+    _ profile: Profile, _ instance: Instance, _ switchboard: Switchboard, _ alarms: Alarms, _ pause: Pause,
+    _ store: StoreActor, _ storeThread: ThreadExecutor, _ incarnation: UInt64, _ introductions: [Address]
   ) {
     let me = profile.identity.peerID
     self.switchboard = switchboard
     self.alarms = alarms
+    self.pause = pause
     self.store = store
     let serveThread = ThreadExecutor()
     let landThread = ThreadExecutor()
     threads = [storeThread, serveThread, landThread]
+    serveDisk = DiskActor(executor: serveThread)
+    landDisk = DiskActor(executor: landThread)
     media = MediaActor(
-      switchboard, serveDisk: DiskActor(executor: serveThread), landDisk: DiskActor(executor: landThread),
-      wake: { alarms.wake(2, at: $0) })
+      switchboard, serveDisk: serveMail, landDisk: landMail, wake: { alarms.wake(2, at: $0) })
     self.incarnation = incarnation
     self.introductions = introductions
     links = LinksActor(
@@ -87,34 +117,39 @@ final class Engine: Sendable {
       wake: { alarms.wake(1, at: $0) })
   }
 
-  var isLoggedIn: Bool { loggedIn.isSet }
-  private let loggedIn = Flag()
-
   func addTasks(to group: inout TaskGroup<Void>) {
     group.addTask { await self.links.run() }
     group.addTask { await self.login.run() }
     group.addTask { await self.membership.run() }
     group.addTask { await self.messaging.run() }
     group.addTask { await self.store.run() }
-    group.addTask { await self.media.run() }
+    group.addTask { await self.runMedia() }
+  }
+
+  /// Broken downloads are written down last: the store ends after them.
+  private func runMedia() async {
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { await self.media.run() }
+      group.addTask { await self.serveDisk.run(self.serveMail, self.switchboard) }
+      group.addTask { await self.landDisk.run(self.landMail, self.switchboard) }
+    }
+    switchboard.store.close()
   }
 
   func logIn(_ displayName: DisplayName) async {
     switchboard.post(.login(.loggedIn(displayName, incarnation: incarnation)))
     let states = await links.interfaces
     switchboard.post(.login(.interfacesChanged(workingCount: states.count { $0.trouble == nil })))
-    loggedIn.set()
+    // Links dials these for as long as there is no session.
+    for address in introductions { switchboard.post(.links(.introduce(address))) }
   }
 
-  /// Dials the nodes that a person named, for as long as there is no session.
-  func introduce() { for address in introductions { switchboard.post(.links(.introduce(address))) } }
-
-  /// Until nothing waits any more, at most a second: goodbyes and what is said last go out.
-  func settle(_ switchboard: Switchboard) async {
-    var quiet = 0
-    for _ in 0..<100 where quiet < 5 {
-      quiet = switchboard.isQuiet ? quiet + 1 : 0
-      try? await Task.sleep(nanoseconds: 10_000_000)
+  /// Until nothing waits any more, at most a second: goodbyes and what is said last go out. Also in a cancelled task.
+  func settle() async {
+    var quietCount = 0
+    for _ in 0..<100 where quietCount < 3 {
+      quietCount = switchboard.isQuiet ? quietCount + 1 : 0
+      await pause.wait { self.alarms.wake(3, at: SystemClock.now() + .milliseconds(10)) }
     }
   }
 

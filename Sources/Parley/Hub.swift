@@ -16,13 +16,14 @@ final class Hub: Sendable {
   private struct State {
     var channels: [ChannelID: Joined] = [:]
     var secrets: [ChannelID: Bool] = [:]
-    var names: [PeerID: String] = [:]
     /// Who has which of our logs, up to which number.
     var deliveries: [ChannelID: [Instance: [PeerID: UInt64]]] = [:]
-    var deliveredPeerMessages: Set<MessageID> = []
+    /// The last ones, for calls that wait; in their order.
+    var deliveredPeerMessages: [MessageID] = []
     var own: [ChannelID: [UInt64: [MessageID]]] = [:]
     var subscribers: [UInt64: Subscriber] = [:]
     var nextSubscriber: UInt64 = 1
+    var isFinished = false
     var state = ConnectionState.disconnected
     var interfaces: [String] = []
     var holders: [MediaID: Set<PeerID>] = [:]
@@ -40,8 +41,13 @@ final class Hub: Sendable {
   private let instance: Instance
   private let state = Mutex(State())
   private let trouble: @Sendable (String) -> Void
+  private let aborted: @Sendable () -> Void
 
-  init(me: PeerID, instance: Instance, trouble: @escaping @Sendable (String) -> Void) {
+  init(
+    me: PeerID, instance: Instance, trouble: @escaping @Sendable (String) -> Void,
+    aborted: @escaping @Sendable () -> Void
+  ) {
+    self.aborted = aborted
     self.me = me
     self.instance = instance
     self.trouble = trouble
@@ -57,13 +63,15 @@ final class Hub: Sendable {
       state.withLock {
         $0.channels[channel] = nil
         $0.media[channel] = nil
+        $0.secrets[channel] = nil
+        $0.deliveries[channel] = nil
+        $0.own[channel] = nil
       }
       emit(.left(name))
     case .member(let channel, let view): member(channel, view)
     case .messaging(let notice): messaging(notice)
     case .interfaces(let lines): state.withLock { $0.interfaces = lines }
     case .holder(_, let media, let peer): state.withLock { _ = $0.holders[media, default: []].insert(peer) }
-    case .landed: break
     case .trouble(let text): trouble(text)
     }
   }
@@ -79,6 +87,7 @@ final class Hub: Sendable {
       }
     state.withLock { $0.state = mapped }
     emit(.stateChanged(mapped))
+    if mapped == .aborted { aborted() }
   }
 
   private func opened(_ name: ChannelName, _ channel: ChannelID) {
@@ -89,11 +98,7 @@ final class Hub: Sendable {
   }
 
   private func member(_ channel: ChannelID, _ view: MemberView) {
-    let name = state.withLock { state -> ChannelName? in
-      state.names[view.peer] = view.displayName.text
-      return state.channels[channel]?.name
-    }
-    guard let name else { return }
+    guard let name = state.withLock({ $0.channels[channel]?.name }) else { return }
     emit(.memberChanged(name, value(view)))
   }
 
@@ -114,7 +119,10 @@ final class Hub: Sendable {
         emit(.message(message))
       }
     case .peerDelivered(let peer, let id):
-      state.withLock { _ = $0.deliveredPeerMessages.insert(id) }
+      state.withLock { state in
+        state.deliveredPeerMessages.append(id)
+        if state.deliveredPeerMessages.count > 1_024 { state.deliveredPeerMessages.removeFirst() }
+      }
       emit(.delivered(nil, id, to: peer))
     case .stored, .queued, .failed: break
     }
@@ -128,9 +136,7 @@ final class Hub: Sendable {
       state.withLock { state in
         state.own[channel, default: [:]][entry.number] = ids
         // Deliveries of what is older are read from the store.
-        if state.own[channel]!.count > 2_048, let oldest = state.own[channel]!.keys.min() {
-          state.own[channel]![oldest] = nil
-        }
+        if entry.number > 2_048 { state.own[channel]![entry.number - 2_048] = nil }
       }
     }
     guard !entry.isHidden, let name = state.withLock({ $0.channels[channel]?.name }) else { return }
@@ -238,6 +244,10 @@ final class Hub: Sendable {
   // MARK: Names
 
   func remember(_ channel: ChannelID, isOpen: Bool) { state.withLock { $0.secrets[channel] = isOpen } }
+  /// After a join that failed.
+  func forgetUnjoined(_ channel: ChannelID) {
+    state.withLock { if $0.channels[channel] == nil { $0.secrets[channel] = nil } }
+  }
   var channels: [Joined] { state.withLock { $0.channels.values.sorted { $0.name < $1.name } } }
   func channel(named name: ChannelName) -> Joined? {
     state.withLock { $0.channels.values.first { $0.name == name } }
@@ -252,11 +262,16 @@ final class Hub: Sendable {
   func events(bufferingCount: Int) -> AsyncStream<NodeEvent> {
     let (stream, continuation) = AsyncStream.makeStream(
       of: NodeEvent.self, bufferingPolicy: .bufferingOldest(max(1, bufferingCount)))
-    let id = state.withLock { state -> UInt64 in
+    let id = state.withLock { state -> UInt64? in
+      if state.isFinished { return nil }
       let id = state.nextSubscriber
       state.nextSubscriber += 1
       state.subscribers[id] = Subscriber(continuation: continuation)
       return id
+    }
+    guard let id else {
+      continuation.finish()
+      return stream
     }
     continuation.onTermination = { [weak self] _ in self?.unsubscribe(id) }
     return stream
@@ -270,7 +285,7 @@ final class Hub: Sendable {
       for id in state.subscribers.keys {
         var subscriber = state.subscribers[id]!
         if subscriber.droppedCount > 0 {
-          if case .enqueued(let room) = subscriber.continuation.yield(.dropped(subscriber.droppedCount)), room > 0 {
+          if case .enqueued = subscriber.continuation.yield(.dropped(subscriber.droppedCount)) {
             subscriber.droppedCount = 0
           } else {
             subscriber.droppedCount += 1
@@ -287,6 +302,7 @@ final class Hub: Sendable {
   func finish() {
     let all = state.withLock { state in
       defer { state.subscribers = [:] }
+      state.isFinished = true
       return state.subscribers.values.map(\.continuation)
     }
     for continuation in all { continuation.finish() }

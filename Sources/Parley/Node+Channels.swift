@@ -17,6 +17,8 @@ extension Node {
       do { keys = try await derive(name, bytes) } catch { throw .badPassphrase(error.description) }
     }
     try await enter(keys, engine)
+    // The home may be another node's by now.
+    guard self.engine != nil else { throw .stopped }
     do { try profile.saveChannel(keys) } catch {
       throw .profileDamaged(path: settings.home, reason: error.description)
     }
@@ -32,14 +34,17 @@ extension Node {
   func enter(_ keys: ChannelKeys, _ engine: Engine) async throws(ParleyError) {
     hub.remember(keys.id, isOpen: keys.isOpen)
     switchboard.links.post(.install(keys))
-    switch await engine.login.join(keys.name, keys.id) {
+    let answer = await engine.login.join(keys.name, keys.id)
+    switchboard.links.post(.uninstall(keys.id))
+    hub.forgetUnjoined(keys.id)
+    switch answer {
+    case nil: throw .stopped
     case .done: break
     case .otherSecret: throw .otherSecret(keys.name)
     case .tooMany(let countMax): throw .tooManyChannels(countMax: countMax)
     case .notInChannel: throw .notInChannel(keys.name)
     case .disk(let reason): throw .profileDamaged(path: settings.home, reason: reason)
     case .aborted: throw .aborted
-    case .stopped: throw .stopped
     }
     if let deliveries = try? await engine.store.delivered(in: keys.id) {
       hub.restoreDeliveries(deliveries, in: keys.id)
@@ -48,7 +53,6 @@ extension Node {
       await restoreAnnouncements(engine, in: joined)
       await restoreShares(engine, in: joined)
     }
-    engine.introduce()
   }
 
   private func restoreAnnouncements(_ engine: Engine, in joined: Hub.Joined) async {
@@ -60,7 +64,8 @@ extension Node {
     }
   }
 
-  /// Says goodbye and does not join again at the next start. History stays on disk.
+  /// Lowers our hand, says goodbye, and does not join again at the next start. History stays on disk; downloads from
+  /// this channel end. Throws `.notInChannel`.
   public func leave(_ name: ChannelName) async throws(ParleyError) {
     let engine = try await running()
     let joined = try channel(name)
@@ -69,9 +74,11 @@ extension Node {
     }
     switch await engine.login.leave(name) {
     case .done: break
-    case .stopped: throw .stopped
-    case .otherSecret, .tooMany, .notInChannel, .disk, .aborted: throw .notInChannel(name)
+    case nil: throw .stopped
+    case .aborted: throw .aborted
+    case .otherSecret, .tooMany, .notInChannel, .disk: throw .notInChannel(name)
     }
+    guard self.engine != nil else { throw .stopped }
     do { _ = try profile.removeChannel(joined.id) } catch {
       throw .profileDamaged(path: settings.home, reason: error.description)
     }
@@ -82,6 +89,7 @@ extension Node {
     return joined
   }
 
+  /// The channels this node is in, by name.
   public func channels() async -> [ChannelSummary] {
     var summaries: [ChannelSummary] = []
     for joined in hub.channels {
@@ -94,7 +102,7 @@ extension Node {
     return summaries
   }
 
-  /// Online first, then offline; within each those with a raised hand first, then by name.
+  /// Online first, then offline; within each those with a raised hand first, then by name. Throws `.notInChannel`.
   public func members(of name: ChannelName) async throws(ParleyError) -> [Member] {
     let engine = try await running()
     let joined = try channel(name)
@@ -116,8 +124,8 @@ extension Node {
           peer: view.peer, displayName: view.displayName.text, isOnline: isOnline)
       }
     }
-    return found.values.sorted {
-      ($0.isOnline ? 0 : 1, $0.displayName, $0.peer) < ($1.isOnline ? 0 : 1, $1.displayName, $1.peer)
+    return found.values.sorted { a, b in
+      (a.isOnline ? 0 : 1, a.displayName, a.peer) < (b.isOnline ? 0 : 1, b.displayName, b.peer)
     }
   }
 

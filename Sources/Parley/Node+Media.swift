@@ -62,40 +62,45 @@ extension Node: NodeServing {
   private func keep(
     _ file: HeldFile, in joined: Hub.Joined, kind: String, _ engine: Engine
   ) async throws(ParleyError) {
-    let share = StoredShare(
-      id: file.manifest.id, channel: joined.id, path: file.path, byteCount: file.facts.byteCount,
-      modifiedNanoseconds: file.facts.modifiedNanoseconds, inode: file.facts.inode, kind: kind,
-      manifest: file.manifest.encoded, pieceHashes: file.pieceHashes.flatMap(\.bytes))
-    do { try await engine.store.apply([.share(share)]) } catch {
+    do { try await engine.store.apply([.share(file.stored(in: joined.id, kind: kind))]) } catch {
       throw .profileDamaged(path: settings.home, reason: error.description)
     }
   }
 
-  /// Files shared or downloaded in earlier runs that are still as they were are served again.
+  /// Files shared or downloaded in earlier runs that are still as they were are served again; of others people are told.
   func restoreShares(_ engine: Engine, in joined: Hub.Joined) async {
     guard let shares = try? await engine.store.shares(in: joined.id) else { return }
     for share in shares {
-      guard let manifest = try? MediaManifest(decoding: share.manifest), let facts = try? FileFacts(path: share.path),
-        facts.byteCount == share.byteCount, facts.modifiedNanoseconds == share.modifiedNanoseconds,
-        facts.inode == share.inode
-      else { continue }
+      guard let manifest = try? MediaManifest(decoding: share.manifest) else { continue }
+      guard let facts = try? FileFacts(path: share.path), facts.byteCount == share.byteCount,
+        facts.modifiedNanoseconds == share.modifiedNanoseconds, facts.inode == share.inode
+      else {
+        hub.take(.trouble(ParleyError.sourceChanged(path: share.path).description))
+        continue
+      }
       let hashes = stride(from: 0, to: share.pieceHashes.count, by: 32).compactMap {
         Hash32(bytes: share.pieceHashes[$0..<min($0 + 32, share.pieceHashes.count)])
       }
       guard manifest.files.count == 1, manifest.files[0].pieceCount == UInt64(hashes.count) else { continue }
-      await engine.media.hold(
-        HeldFile(path: share.path, facts: facts, manifest: manifest, pieceHashes: hashes), in: joined.id)
+      let file = HeldFile(path: share.path, facts: facts, manifest: manifest, pieceHashes: hashes)
+      switchboard.media.post(.hold(file, joined.id))
     }
   }
 
-  /// Stops serving; the file itself stays where it is. Throws `.noSuchMedia` when it is not served from here.
+  /// Stops serving in every channel; the file itself stays where it is. Throws `.noSuchMedia` when it is not shared from
+  /// here, and `.profileDamaged` when that cannot be written down.
   public func unshare(_ id: MediaID) async throws(ParleyError) {
     let engine = try await running()
-    guard await engine.media.heldFile(id) != nil else { throw .noSuchMedia(id) }
-    do { try await engine.store.apply([.unshare(id, nil)]) } catch {
+    let isKnown: Bool
+    do {
+      isKnown = try await engine.store.isShared(id)
+      if isKnown { try await engine.store.apply([.unshare(id, nil)]) }
+    } catch {
       throw .profileDamaged(path: settings.home, reason: error.description)
     }
-    await engine.media.release(id, in: hub.channels.map(\.id))
+    // One whose file has changed is not held any more, and can be unshared all the same.
+    let isHeld = await engine.media.release(id)
+    guard isKnown || isHeld else { throw .noSuchMedia(id) }
   }
 
   /// What messages of this channel announce, oldest first, and who present has it: members have a third of a second to
@@ -120,56 +125,65 @@ extension Node: NodeServing {
     return summaries
   }
 
-  /// Starts a download from everybody present who has it. Nothing is written before it is verified; the file appears
-  /// under its name only when it is whole. Throws `.noSuchMedia` when no message known here announces it.
+  /// Starts a download from everybody present who has it, or from the file shared here. Nothing is used before it is
+  /// verified; the file appears under its name only when it is whole, and is then served from there. At most four run at
+  /// once; others wait their turn.
+  ///
+  /// When it breaks off, what was verified is kept in a hidden file in the target's folder for a week, and the next
+  /// download of the same media ID to that folder goes on from there, also after a restart. The events end with
+  /// `.finished` or `.failed`; ending the iteration cancels the download. Of the progress only the newest is kept for a
+  /// slow reader.
+  ///
+  /// Throws `.noSuchMedia` when no message known here announces it.
   public func download(
     _ id: MediaID, to target: DownloadTarget
   ) async throws(ParleyError) -> (DownloadID, AsyncStream<DownloadEvent>) {
     let engine = try await running()
     guard let (joined, message) = hub.announcement(of: id) else { throw .noSuchMedia(id) }
-    let place: DownloadPlace =
-      switch target {
-      case .folder(let path): .folder(path, SafeFileName(received: message.media?.fileName ?? ""))
-      case .file(let path, let replacing): .file(path, mayReplace: replacing)
-      }
+    let (place, folder) = Self.place(target, message.media?.fileName ?? "")
     let present = await engine.membership.presentPeers(in: joined.id)
-    let (tag, news) = await engine.media.download(
-      id, in: joined.id, to: place, likely: present.filter { $0 == message.sender })
     let (stream, continuation) = AsyncStream.makeStream(
       of: DownloadEvent.self, bufferingPolicy: .bufferingNewest(16))
-    let relay = Task {
-      for await item in news {
-        switch item {
+    let tag = await engine.media.download(
+      DownloadOrder(
+        id: id, channel: joined.id, target: place, folder: Self.absolute(folder),
+        kind: message.kindName, likely: present.filter { $0 == message.sender }
+      ) { news in
+        switch news {
         case .progress(let progress):
           continuation.yield(
             .progress(
               receivedByteCount: progress.doneByteCount, byteCount: progress.byteCount,
               sourceCount: progress.sourceCount))
         case .finished(let path):
-          await self.keepLanded(id, joined, message.kindName, engine)
           continuation.yield(.finished(path: path))
-        case .failed(let end): continuation.yield(.failed(ParleyError(end, id)))
+          continuation.finish()
+        case .failed(let end, let kept, let byteCount):
+          continuation.yield(.failed(ParleyError(end, id, kept, byteCount)))
+          continuation.finish()
         }
-      }
-      continuation.finish()
-    }
+      })
+    // Not the engine: a stream that somebody keeps must not keep the store open.
+    let media = switchboard.media
     continuation.onTermination = { reason in
-      if case .cancelled = reason {
-        relay.cancel()
-        Task { await engine.media.cancel(tag) }
-      }
+      if case .cancelled = reason { media.post(.cancel(tag)) }
     }
     return (DownloadID(UInt64(tag)), stream)
   }
 
-  private func keepLanded(_ id: MediaID, _ joined: Hub.Joined, _ kind: String, _ engine: Engine) async {
-    guard let held = await engine.media.heldFile(id) else { return }
-    do { try await keep(held, in: joined, kind: kind, engine) } catch { hub.take(.trouble(error.description)) }
+  private static func place(_ target: DownloadTarget, _ name: String) -> (Landing.Target, folder: String) {
+    switch target {
+    case .folder(let path): return (.folder(path, SafeFileName(received: name)), path.isEmpty ? "." : path)
+    case .file(let path, let replacing):
+      let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+      return (.file(path, mayReplace: replacing), folder)
+    }
   }
 
+  /// Ends a download; what is there so far is kept. Nothing happens when it has ended already.
   public func cancel(_ download: DownloadID) async {
     guard let tag = UInt32(exactly: download.value) else { return }
-    await engine?.media.cancel(tag)
+    switchboard.media.post(.cancel(tag))
   }
 }
 
@@ -183,18 +197,49 @@ extension ParleyError {
       self = .noSpace(path: path, needByteCount: need, haveByteCount: have)
     case .changed(let path): self = .sourceChanged(path: path)
     case .stopped: self = .cancelled
-    case .notAFolder(let path), .notPermitted(let path, _), .tooLarge(let path, _, _), .failed(let path, _, _):
-      self = .fileTrouble(path: path, reason: error.description)
+    case .notAFolder(let path): self = .fileTrouble(path: path, reason: "it is not a folder")
+    case .notPermitted(let path, let reason): self = .fileTrouble(path: path, reason: "not permitted: \(reason)")
+    case .tooLarge(let path, let byteCount, let byteCountMax):
+      self = .fileTrouble(path: path, reason: "it has \(byteCount) bytes, at most \(byteCountMax) can be shared")
+    case .failed(let path, let operation, let reason):
+      self = .fileTrouble(path: path, reason: "\(operation): \(reason)")
     }
   }
 
-  init(_ end: DownloadEnd, _ id: MediaID) {
-    switch end {
-    case .disk(let error): self = .init(error)
-    case .media(let failure): self = .network("\(id.text) cannot be downloaded: \(failure)")
-    case .noSource: self = .noSource(id)
-    case .cancelled: self = .cancelled
-    case .stopped: self = .stopped
+  /// Of a download, whose paths are those of its target.
+  init(landing error: DiskError) {
+    switch error {
+    case .noSuchFile(let path): self = .fileTrouble(path: path, reason: "there is no such folder: make it first")
+    case .notARegularFile(let path, let kind):
+      self = .fileTrouble(path: path, reason: "it is a \(kind): choose another name")
+    case .changed(let path):
+      self = .fileTrouble(
+        path: path, reason: "it was changed or replaced by somebody else while it was written: download it again")
+    default: self.init(error)
     }
+  }
+
+  init(_ end: DownloadEnd, _ id: MediaID, _ keptByteCount: UInt64, _ byteCount: UInt64) {
+    let reason: String
+    switch end {
+    case .disk(let error):
+      self = .init(landing: error)
+      return
+    case .media(let failure): reason = "\(failure)"
+    case .noSource(nil), .noSource(.refused(.unknown)), .noSource(.refused(.notAMember)):
+      if keptByteCount == 0 {
+        self = .noSource(id)
+        return
+      }
+      reason = "nobody present has it any more"
+    case .noSource(let fault?): reason = "the last one present who has it is no source: \(fault)"
+    case .cancelled, .stopped:
+      if keptByteCount == 0 {
+        if case .stopped = end { self = .stopped } else { self = .cancelled }
+        return
+      }
+      if case .stopped = end { reason = "the node is stopping" } else { reason = "cancelled" }
+    }
+    self = .downloadBroken(id, reason: reason, keptByteCount: keptByteCount, byteCount: byteCount)
   }
 }

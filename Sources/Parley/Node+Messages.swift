@@ -71,7 +71,7 @@ extension Node {
       group.addTask {
         for await event in events {
           switch event {
-          case .delivered, .memberChanged: if await everybodyHasIt() { return }
+          case .delivered, .memberChanged, .dropped: if await everybodyHasIt() { return }
           default: continue
           }
         }
@@ -82,7 +82,7 @@ extension Node {
     }
   }
 
-  /// Raises or lowers our hand. The same again changes nothing.
+  /// Raises or lowers our hand. The same again changes nothing. Throws `.notInChannel`, `.queueFull`.
   public func setHand(raised: Bool, in name: ChannelName) async throws(ParleyError) {
     let engine = try await running()
     let joined = try channel(name)
@@ -94,7 +94,8 @@ extension Node {
     _ = try Self.stored(answer, name)
   }
 
-  /// The last `limit` (1 to 10,000) messages in the order that every member shares, oldest first.
+  /// The last `limit` (1 to 10,000) messages in the order that every member shares, oldest first. Throws
+  /// `.notInChannel`, and `.profileDamaged` when the store cannot be read.
   public func history(of name: ChannelName, limit: Int) async throws(ParleyError) -> [Message] {
     let engine = try await running()
     let joined = try channel(name)
@@ -108,16 +109,17 @@ extension Node {
           at: messages.count)
         if messages.count >= count { break }
       }
-      let shown = Array(messages.prefix(count).reversed())
-      // What is seen here can be downloaded, even when the news of its arrival is still on its way.
-      for message in shown { hub.note(message, in: joined.id) }
-      return shown
+      // The notice of a message comes after its commit: what was read can be downloaded at once.
+      for message in messages.reversed() { hub.note(message, in: joined.id) }
+      return messages.prefix(count).reversed()
     } catch {
       throw .profileDamaged(path: settings.home, reason: error.description)
     }
   }
 
-  /// Writes to one person. Returns `.delivered` once their disk has it, `.queued` when they are away (it waits on disk
+  /// Writes to one person, named by full ID, by a prefix of it that is unique (4 characters or more), or by a display
+  /// name that only one person has. Throws `.noSuchPeer`, `.ambiguousPeer`, `.messageTooLong`, `.emptyMessage`,
+  /// `.queueFull`. Returns `.delivered` once their disk has it, `.queued` when they are away (it waits on disk
   /// and goes out when they appear) or do not answer within three seconds.
   public func tell(_ text: String, peer: String) async throws(ParleyError) -> TellOutcome {
     guard !text.isEmpty else { throw .emptyMessage }
@@ -145,7 +147,7 @@ extension Node {
       defer { group.cancelAll() }
       return await group.next() ?? false
     }
-    return isDelivered ? .delivered(id) : .queued(id)
+    return isDelivered || hub.isDelivered(id) ? .delivered(id) : .queued(id)
   }
 
   /// By full ID, by a prefix of it, or by a name that one person has.

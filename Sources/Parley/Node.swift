@@ -9,7 +9,10 @@ import ParleyWire
 /// A real-time messaging node: finds the other nodes of the network by itself, joins named channels, and carries
 /// messages, hands and files. `run()` does the work until `stop()`; every other call may be made while it runs.
 ///
-/// One home, one node: a second one on the same home is refused with `ParleyError.profileInUse`.
+/// One home, one node: a second one on the same home is refused with `ParleyError.profileInUse`. The home is held from `init` until `run()` returns, or
+/// until this object is gone when it is never run.
+///
+/// Calls wait until the node is ready and throw `ParleyError.stopped` once it stops.
 public actor Node {
   let settings: NodeSettings
   let profile: Profile
@@ -17,12 +20,24 @@ public actor Node {
   let hub: Hub
   let switchboard: Switchboard
   let displayName: DisplayName
-  /// What runs while `run()` does.
+  private enum Phase {
+    /// → `starting`: `run()`. → `ended`: `stop()`, and nobody runs it.
+    case idle
+    /// → `ready`: logged in and in the channels of last time. → `ended`: it could not start, or `stop()`.
+    case starting
+    /// → `ended`: `stop()`, `run()` cancelled, or the identity started elsewhere.
+    case ready
+    case ended
+  }
+
+  private var phase = Phase.idle
+  /// There while `run()` works.
   var engine: Engine?
-  private var started: [CheckedContinuation<Void, Never>] = []
-  private var hasEnded = false
-  private var stopping: CheckedContinuation<Void, Never>?
+  /// Calls that came before the node was ready.
+  private var waiting: [CheckedContinuation<Void, Never>] = []
+  /// Finished when the node shall end.
   private var isStopRequested = false
+  private let end = AsyncStream.makeStream(of: Void.self)
 
   /// Opens and locks the profile; makes one at the first start. Throws `.profileInUse`, `.profileDamaged`, `.badName`.
   public init(_ settings: NodeSettings, trouble: @escaping @Sendable (String) -> Void = { _ in }) throws(ParleyError) {
@@ -46,7 +61,8 @@ public actor Node {
       throw .profileDamaged(path: settings.home, reason: "\(error)")
     }
     instance = Sealing.randomInstance()
-    let hub = Hub(me: profile.identity.peerID, instance: instance, trouble: trouble)
+    let end = end.continuation
+    let hub = Hub(me: profile.identity.peerID, instance: instance, trouble: trouble, aborted: { end.finish() })
     self.hub = hub
     switchboard = Switchboard { hub.take($0) }
   }
@@ -55,16 +71,20 @@ public actor Node {
   /// The name that others are shown; decoration, not identity.
   public nonisolated var name: String { displayName.text }
 
-  /// Runs the node until `stop()` or until the same identity is started elsewhere (`.aborted`). Returns once everything
-  /// is closed.
+  /// Runs the node until `stop()`, until the task is cancelled, or until the same identity is started elsewhere
+  /// (`.aborted`). Returns once everything is closed and the home is free for another node.
+  ///
+  /// Throws `.network` when an interface or port cannot be used or a named peer not be found, `.profileDamaged` when the
+  /// store cannot be opened, and `.stopped` when it was run before.
   public func run() async throws(ParleyError) {
-    guard engine == nil, !hasEnded else { throw .stopped }
+    guard case .idle = phase else { throw .stopped }
+    phase = .starting
     let engine: Engine
     do {
       engine = try await Engine.start(
         settings: settings, profile: profile, instance: instance, displayName: displayName, switchboard: switchboard)
     } catch {
-      end()
+      ended()
       throw error
     }
     self.engine = engine
@@ -75,7 +95,7 @@ public actor Node {
     }
     await engine.store.close()
     engine.close()
-    end()
+    ended()
     if hub.connectionState == .aborted { throw .aborted }
   }
 
@@ -83,45 +103,51 @@ public actor Node {
   private func lifetime(_ engine: Engine) async {
     await engine.logIn(displayName)
     await rejoin(engine)
-    for waiting in started { waiting.resume() }
-    started = []
-    let abort = Task { await self.watchForAbort() }
-    if !isStopRequested { await withCheckedContinuation { stopping = $0 } }
-    abort.cancel()
+    if case .starting = phase {
+      phase = .ready
+      letGo()
+    }
+    for await _ in end.stream {}
+    // Calls from now on are refused; those under way may still end well.
+    phase = .ended
     switchboard.login.post(.loggedOut)
-    await engine.settle(switchboard)
+    await engine.settle()
     switchboard.close()
   }
 
-  private func watchForAbort() async {
-    for await event in hub.events(bufferingCount: 64) where event == .stateChanged(.aborted) { await stop() }
-  }
-
-  /// Leaves every channel properly and ends `run()`. The channels are joined again at the next start.
+  /// Leaves every channel properly and ends `run()`, which returns soon after. The channels are joined again at the next
+  /// start. May be called twice, and before `run()`, which then ends at once.
   public func stop() async {
     isStopRequested = true
-    stopping?.resume()
-    stopping = nil
+    end.continuation.finish()
+    if case .idle = phase { letGo() }
   }
 
-  private func end() {
-    hasEnded = true
+  private func ended() {
+    phase = .ended
     engine = nil
     profile.release()
-    for waiting in started { waiting.resume() }
-    started = []
+    letGo()
     hub.finish()
   }
 
-  /// Returns once the node has logged in and is in the channels of last time.
+  private func letGo() {
+    for caller in waiting { caller.resume() }
+    waiting = []
+  }
+
+  /// Returns once the node has logged in and is in the channels of last time. Waits for `run()` to be called. Throws
+  /// `.stopped` when the node stops, or cannot start.
   public func ready() async throws(ParleyError) { _ = try await running() }
 
-  /// Waits until the node has logged in.
+  /// Waits until the node is ready.
   func running() async throws(ParleyError) -> Engine {
-    if engine == nil || !engine!.isLoggedIn, !hasEnded {
-      await withCheckedContinuation { started.append($0) }
+    switch phase {
+    case .idle where isStopRequested: throw .stopped
+    case .idle, .starting: await withCheckedContinuation { waiting.append($0) }
+    case .ready, .ended: break
     }
-    guard let engine, !hasEnded else { throw .stopped }
+    guard case .ready = phase, let engine else { throw .stopped }
     return engine
   }
 
@@ -136,6 +162,7 @@ public actor Node {
     }
   }
 
+  /// The node as it is now; answers also before `run()` and after it.
   public func status() async -> NodeStatus {
     let sessionCount = await engine?.links.sessionCount ?? 0
     let heard = await engine?.links.foreignCount() ?? 0
@@ -145,10 +172,12 @@ public actor Node {
       nodesHeardCount: heard, channels: await channels())
   }
 
+  /// How many times a node was heard, within the last 10 s, in a channel that is none of ours: a node counts once for
+  /// each such channel.
   public func nodesHeardElsewhere() async -> Int { await engine?.links.foreignCount() ?? 0 }
 
-  /// Events from now on. A subscriber that does not keep up loses what does not fit `bufferingCount` (at least 1) and
-  /// is told so by `.dropped`.
+  /// Events from now on. A subscriber that does not keep up loses what does not fit `bufferingCount` (at least 1) and is
+  /// told so by `.dropped`. The stream ends when the node has stopped.
   public func events(bufferingCount: Int = 1_024) async -> AsyncStream<NodeEvent> {
     hub.events(bufferingCount: bufferingCount)
   }

@@ -31,7 +31,7 @@ public protocol NodeServing: Sendable {
   )
   func cancel(_ download: DownloadID) async
 
-  /// Events from now on. A subscriber that does not keep up loses the oldest beyond `bufferingCount` and is told so by
-  /// `.dropped`.
+  /// Events from now on. A subscriber that does not keep up loses what does not fit `bufferingCount` and is told so
+  /// by `.dropped`. The stream ends when the node has stopped.
   func events(bufferingCount: Int) async -> AsyncStream<NodeEvent>
 }

@@ -12,7 +12,10 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
   case noSuchPeer(String)
   case ambiguousPeer(String, candidates: [PeerSummary])
   case noSuchMedia(MediaID)
+  /// Nobody present has it, and nothing of it is here.
   case noSource(MediaID)
+  /// A download ended before its end. So many of its bytes are kept, verified, in the target's folder.
+  case downloadBroken(MediaID, reason: String, keptByteCount: UInt64, byteCount: UInt64)
   case alreadyExists(path: String)
   case noSuchFile(path: String)
   case notAFile(path: String)
@@ -51,6 +54,11 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
     case .noSuchMedia(let id): "no message known here announces the media ID \(id.text)"
     case .noSource(let id):
       "nobody present has \(id.text): nothing was written; try again when somebody who has it is online"
+    case .downloadBroken(let id, let reason, let kept, let byteCount):
+      "\(id.text) was not downloaded: \(reason); "
+        + (kept == 0
+          ? "nothing was kept"
+          : "\(kept) of \(byteCount) bytes are kept, and a download of it to the same folder goes on from there")
     case .alreadyExists(let path):
       "\(path.escapedLine) exists and was left as it is: choose another name, or replace it with --force"
     case .noSuchFile(let path): "there is no file \(path.escapedLine)"
@@ -59,7 +67,7 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
     case .noSpace(let path, let need, let have):
       "no space for \(path.escapedLine): \(need) bytes are needed, \(have) are free; make space and try again"
     case .sourceChanged(let path):
-      "\(path.escapedLine) changed since it was shared and is no longer served: share it again"
+      "\(path.escapedLine) changed or is gone since it was shared and is no longer served: share it again"
     case .profileInUse(let home, let processID):
       "process \(processID) runs a node on \(home.escapedLine): use it, or end it first (parley down)"
     case .profileDamaged(let path, let reason):

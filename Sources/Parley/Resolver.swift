@@ -1,9 +1,29 @@
 import Glibc
+import ParleyActors
 import ParleyVocabulary
 import Synchronization
 
 /// Addresses from what a person typed.
 enum Resolver {
+  /// Asking for a name can take seconds: on a thread of its own.
+  static func addresses(of texts: [String]) async throws(ParleyError) -> [Address] {
+    if texts.isEmpty { return [] }
+    let thread = ThreadExecutor()
+    defer { thread.stop() }
+    return try await Asker(executor: thread).addresses(of: texts)
+  }
+
+  private actor Asker {
+    private let executor: ThreadExecutor
+    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+    init(executor: ThreadExecutor) { self.executor = executor }
+    func addresses(of texts: [String]) throws(ParleyError) -> [Address] {
+      var addresses: [Address] = []
+      for text in texts { addresses.append(try Resolver.address(of: text)) }
+      return addresses
+    }
+  }
+
   /// `HOST:PORT`, `[IPv6]:PORT`; names are looked up.
   static func address(of text: String) throws(ParleyError) -> Address {
     guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]), port > 0 else {
@@ -19,6 +39,7 @@ enum Resolver {
       throw .network("\(host.escapedLine) cannot be found: \(String(cString: gai_strerror(status)))")
     }
     defer { freeaddrinfo(found) }
+    // The first is the system's preference.
     switch Int32(found.pointee.ai_family) {
     case AF_INET:
       return found.pointee.ai_addr.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { address in
@@ -35,9 +56,26 @@ enum Resolver {
   }
 }
 
-/// Set once.
-final class Flag: Sendable {
-  private let value = Mutex(false)
-  var isSet: Bool { value.withLock { $0 } }
-  func set() { value.withLock { $0 = true } }
+/// Waits for an alarm, whatever becomes of the task that waits: `Task.sleep` would end at once in a cancelled one.
+final class Pause: Sendable {
+  private let waiting = Mutex<CheckedContinuation<Void, Never>?>(nil)
+
+  /// One task at a time. `start` sees to it that `end` is called.
+  func wait(_ start: () -> Void) async {
+    await withCheckedContinuation { continuation in
+      waiting.withLock { waiting in
+        precondition(waiting == nil, "one task waits at a time")
+        waiting = continuation
+      }
+      start()
+    }
+  }
+
+  func end() {
+    let continuation = waiting.withLock { waiting in
+      defer { waiting = nil }
+      return waiting
+    }
+    continuation?.resume()
+  }
 }

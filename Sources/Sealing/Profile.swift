@@ -23,7 +23,7 @@ package final class Profile: Sendable {
   package let identity: Identity
   private let home: PrivateDirectory
   private let channels: PrivateDirectory
-  /// Held until `release()`; the system gives it back when the process ends in any way.
+  /// Held until `release()` or `deinit`; the system gives it back when the process ends in any way.
   private let lock: ProfileLock
   private let incarnation = Mutex<Void>(())
 
@@ -35,9 +35,6 @@ package final class Profile: Sendable {
     self.lock = lock
     self.identity = identity
   }
-
-  /// Lets the next node have this home; nothing is read or written here afterwards.
-  package func release() { lock.release() }
 
   /// Opens the profile, making it and its identity when there is none. An identity that is there but damaged is an
   /// error: a new one in its place would be another person.
@@ -58,7 +55,7 @@ package final class Profile: Sendable {
     return Profile(home: home, channels: channels, lock: lock, identity: identity)
   }
 
-  /// Lets another node have the home, which this one must not touch any more.
+  /// Lets another node use the home. Nothing may be written through this profile afterwards.
   package func release() { lock.release() }
 
   private static func read(identity stored: SecretBytes, path: String) throws(ProfileError) -> Identity {
@@ -206,7 +203,7 @@ extension PrivateDirectory {
 /// too, and no subprocess inherits it.
 final class ProfileLock: Sendable {
   /// Nil once released.
-  private let descriptor: Mutex<Int32?>
+  private let held: Mutex<Int32?>
 
   init(in home: PrivateDirectory) throws(ProfileError) {
     let path = home.path(of: "lock")
@@ -225,20 +222,17 @@ final class ProfileLock: Sendable {
       close(descriptor)
       throw .system(path: path, operation: "write", code: code)
     }
-    self.descriptor = Mutex(descriptor)
+    held = Mutex(descriptor)
   }
 
   deinit { release() }
 
   func release() {
-    descriptor.withLock { descriptor in
-      if let descriptor { close(descriptor) }
-      descriptor = nil
+    held.withLock { held in
+      if let descriptor = held { close(descriptor) }
+      held = nil
     }
   }
-
-  /// Gives the right up before this object goes: whoever still holds it must not use the home any more.
-  func release() { flock(descriptor, LOCK_UN) }
 
   private static func processID(in descriptor: Int32) -> Int32? {
     var bytes = [UInt8](repeating: 0, count: 16)

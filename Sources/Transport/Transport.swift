@@ -63,10 +63,10 @@ package enum TransportError: Error, Sendable, Equatable, CustomStringConvertible
   package var description: String {
     switch self {
     case .noSuchInterface(let name, let existing):
-      "there is no interface \(name); there are: \(existing.joined(separator: ", "))"
+      "there is no interface \(name.escapedLine); there are: \(existing.map(\.escapedLine).joined(separator: ", "))"
     case .noUsableInterface(let states):
       "no interface can be used"
-        + states.map { "; \($0.name): \($0.trouble ?? "works")" }.joined()
+        + states.map { "; \($0.name.escapedLine): \($0.trouble ?? "works")" }.joined()
         + ": connect to a network, or use the loopback interface (--interface lo)"
     case .cannotListen(let port, let reason): "cannot listen on TCP port \(port): \(reason)"
     case .system(let text): text

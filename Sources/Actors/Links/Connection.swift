@@ -51,34 +51,53 @@ enum ConnectionRule {
   static let handshakesMax = 256
   /// A peer that does not read is cut off when this much waits for it.
   static let queuedByteCountMax = 16 << 20
+  /// Sessions of one peer for one purpose; the oldest goes. Two are enough when both sides dial, and a moment needs more.
+  static let sessionsPerPeerMax = 4
   /// Channel tags remembered: of our channels, and of others.
   static let tagsMax = 4_096
 }
 
-/// Which channel a datagram's tag belongs to. Tags are hashes of the sender's instance, so each costs one hash a
-/// channel the first time only.
+/// When sessions are not read because what came is not worked off.
+enum BacklogRule {
+  /// Messages, and bytes, that may wait for messaging.
+  static let chatCountMax = 2_048
+  static let chatByteCountMax = 8 << 20
+  static let countToGoOn = 64
+  static let datagramCountMax = 4_096
+  static let mediaByteCountMax = 8 << 20
+}
+
+/// Which channel a datagram's tag belongs to. Tags are hashes of the sender's instance, so each costs one hash a channel
+/// the first time only. Both go together: a tag seen in the clear and repeated under another instance says nothing of
+/// the datagrams it was taken from.
 struct TagTable {
-  private var known: [UInt64: ChannelID] = [:]
-  private var foreign: [UInt64: Instant] = [:]
+  private struct Key: Hashable {
+    let tag: UInt64
+    let instance: Instance
+  }
+
+  private var known: [Key: ChannelID] = [:]
+  private var foreign: [Key: Instant] = [:]
 
   mutating func channel(
     _ tag: UInt64, _ instance: Instance, _ keys: [ChannelID: ChannelKeys], _ now: Instant
   ) -> ChannelID? {
-    if let channel = known[tag] { return channel }
-    if foreign[tag] != nil {
-      foreign[tag] = now
+    let key = Key(tag: tag, instance: instance)
+    if let channel = known[key] { return channel }
+    if foreign[key] != nil {
+      foreign[key] = now
       return nil
     }
     for (channel, keys) in keys where keys.tag(of: instance) == tag {
       if known.count >= ConnectionRule.tagsMax { known = [:] }
-      known[tag] = channel
+      known[key] = channel
       return channel
     }
     if foreign.count >= ConnectionRule.tagsMax {
-      let oldest = foreign.values.sorted()[foreign.count / 2]
-      foreign = foreign.filter { $0.value > oldest }
+      let middle = foreign.values.sorted()[foreign.count / 2]
+      foreign = foreign.filter { $0.value > middle }
     }
-    foreign[tag] = now
+    foreign[key] = now
     return nil
   }
 

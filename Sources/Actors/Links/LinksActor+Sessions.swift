@@ -73,19 +73,35 @@ extension LinksActor {
   private func opened(_ connection: Connection, _ session: EstablishedSession) {
     halfOpen.removeAll { $0 == connection.id }
     connection.stage = .open(session)
+    // A channel may have been left while hands were shaken.
+    let channels = session.channels.filter { keys[$0] != nil }
+    guard !channels.isEmpty else { return transport.close(connection.id, afterWrites: false) }
+    endOldest(of: session.peer, session.purpose, but: connection)
     byLink[connection.link] = connection
     let purpose = session.purpose
     let facts = SessionFacts(
-      peer: session.peer, instance: session.instance, channels: session.channels, isInitiator: session.isInitiator,
+      peer: session.peer, instance: session.instance, channels: channels, isInitiator: session.isInitiator,
       remote: connection.remote)
     switch purpose {
     case .chat: step(.sessionOpened(connection.link, facts))
     case .media:
       switchboard.media.post(
         .opened(
-          connection.link, session.peer, channels: session.channels, isInitiator: session.isInitiator))
+          connection.link, session.peer, channels: channels, isInitiator: session.isInitiator))
     }
+    if purpose == .chat ? isHeldBack : isMediaHeldBack { transport.setReading(false, connection.id) }
     read(connection)
+  }
+
+  /// No member takes the places of all others.
+  private func endOldest(of peer: PeerID, _ purpose: SessionPurpose, but new: Connection) {
+    let others = connections.values.filter { other in
+      other !== new && other.session?.peer == peer && other.session?.purpose == purpose
+    }
+    guard others.count >= ConnectionRule.sessionsPerPeerMax else { return }
+    // Numbers of dialled and of accepted connections rise apart; those that a peer makes are all of one kind.
+    guard let oldest = others.min(by: { $0.id.value < $1.id.value }) else { return }
+    transport.close(oldest.id, afterWrites: false)
   }
 
   /// Hands on every whole frame that is there.
@@ -108,26 +124,25 @@ extension LinksActor {
   }
 
   private func chat(_ connection: Connection, _ payload: [UInt8]) {
-    guard let message = try? SessionMessage.decode(payload) else {
+    let message: SessionMessage
+    do {
       // Unknown types are skipped; what is malformed ends the session.
-      if (try? SessionMessage.decode(payload)) == nil, !Self.isUnknown(payload) {
-        transport.close(connection.id, afterWrites: false)
-      }
-      return
+      guard let known = try SessionMessage.decode(payload) else { return }
+      message = known
+    } catch {
+      return transport.close(connection.id, afterWrites: false)
     }
     if case .prove(let proofs) = message { check(proofs, connection) }
     step(.sessionMessage(connection.link, message))
-    if !isHeldBack, switchboard.messaging.count > 2_048 {
+    let waitingCount = switchboard.messaging.count
+    chatBacklog = waitingCount < BacklogRule.countToGoOn && !isHeldBack ? 0 : chatBacklog + payload.count
+    if !isHeldBack, waitingCount > BacklogRule.chatCountMax || chatBacklog > BacklogRule.chatByteCountMax {
       isHeldBack = true
       for connection in connections.values where connection.session?.purpose == .chat {
         transport.setReading(false, connection.id)
       }
       schedule()
     }
-  }
-
-  private static func isUnknown(_ payload: [UInt8]) -> Bool {
-    do { return try SessionMessage.decode(payload) == nil } catch { return false }
   }
 
   /// Proofs for channels joined since the handshake, in the other side's role.
@@ -190,6 +205,10 @@ extension LinksActor {
 
   func sendMedia(_ link: LinkID, _ payloads: [[UInt8]]) {
     guard let connection = byLink[link], let session = connection.session else { return }
+    // Who asks without end and does not read the answers, refusals included, is cut off.
+    guard transport.queuedByteCount(connection.id) < ConnectionRule.queuedByteCountMax else {
+      return transport.close(connection.id, afterWrites: false)
+    }
     var bytes: [UInt8] = []
     bytes.reserveCapacity(payloads.reduce(0) { $0 + $1.count + FrameSealer.overheadByteCount })
     do {
@@ -213,16 +232,16 @@ extension LinksActor {
     guard !payloads.isEmpty else { return }
     mediaBacklog += payloads.reduce(0) { $0 + $1.count }
     switchboard.media.post(.payloads(connection.link, payloads))
-    guard mediaBacklog > 8 << 20, !isMediaHeldBack else { return }
+    guard mediaBacklog > BacklogRule.mediaByteCountMax, !isMediaHeldBack else { return }
     isMediaHeldBack = true
     for connection in connections.values where connection.session?.purpose == .media {
       transport.setReading(false, connection.id)
     }
   }
 
-  func relieveMedia() {
-    mediaBacklog = 0
-    guard isMediaHeldBack else { return }
+  func relieveMedia(_ byteCount: Int) {
+    mediaBacklog -= byteCount
+    guard isMediaHeldBack, mediaBacklog < BacklogRule.mediaByteCountMax / 2 else { return }
     isMediaHeldBack = false
     for connection in connections.values where connection.session?.purpose == .media {
       transport.setReading(true, connection.id)

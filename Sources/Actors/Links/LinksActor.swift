@@ -12,7 +12,13 @@ package actor LinksActor {
   let instance: Instance
   let switchboard: Switchboard
   var machine: LinksMachine
+  /// Of the channels that are open.
   var keys: [ChannelID: ChannelKeys] = [:]
+  /// Of joins under way, and how many of each.
+  private var offered: [ChannelID: (keys: ChannelKeys, count: Int)] = [:]
+  /// How often more a channel was opened than closed. Login opens and membership closes: when somebody leaves and joins
+  /// again at once, the new opening can come before the old closing, which then must not end it.
+  private var openCounts: [ChannelID: Int] = [:]
   var tags = TagTable()
   var connections: [ConnectionID: Connection] = [:]
   var byLink: [LinkID: Connection] = [:]
@@ -24,8 +30,11 @@ package actor LinksActor {
   var machineWake: Instant?
   /// Messaging has more waiting than it should: sessions are not read until it has caught up.
   var isHeldBack = false
+  /// Bytes of chat handed on since messaging last had next to nothing to do.
+  var chatBacklog = 0
   var isMediaHeldBack = false
-  var mediaBacklog: Int = 0
+  /// Bytes handed to the media actor and not worked off.
+  var mediaBacklog = 0
 
   package nonisolated var unownedExecutor: UnownedSerialExecutor { transport.executor.asUnownedSerialExecutor() }
 
@@ -39,9 +48,14 @@ package actor LinksActor {
     self.switchboard = switchboard
   }
 
-  /// Opens the sockets.
+  /// Opens the sockets; when that fails, the transport's thread ends.
   package func start(_ settings: TransportSettings) throws(TransportError) {
-    try transport.start(settings) { event in self.assumeIsolated { $0.happened(event) } }
+    do throws(TransportError) {
+      try transport.start(settings) { event in self.assumeIsolated { $0.happened(event) } }
+    } catch {
+      transport.stop()
+      throw error
+    }
     machine.tcpPort = transport.tcpPort
     report(transport.interfaces)
   }
@@ -68,22 +82,35 @@ package actor LinksActor {
 
   private func take(_ letter: LinksMail) {
     switch letter {
-    case .event(let event):
-      if case .channelClosed(let channel) = event {
-        step(event)
-        keys[channel] = nil
-        tags.reset()
-      } else {
-        step(event)
-      }
-    case .install(let channelKeys):
-      keys[channelKeys.id] = channelKeys
-      tags.reset()
+    case .event(.channelOpened(let channel)): open(channel)
+    case .event(.channelClosed(let channel)): close(channel)
+    case .event(let event): step(event)
+    case .install(let channelKeys): offered[channelKeys.id, default: (channelKeys, 0)].count += 1
+    case .uninstall(let channel):
+      offered[channel]?.count -= 1
+      if offered[channel]?.count == 0 { offered[channel] = nil }
     case .openMedia(let link, let peer): openMedia(link, peer)
     case .sendMedia(let link, let payloads): sendMedia(link, payloads)
     case .closeMedia(let link): byLink[link].map { transport.close($0.id, afterWrites: true) }
-    case .mediaRelieved: relieveMedia()
+    case .mediaRelieved(let byteCount): relieveMedia(byteCount)
     }
+  }
+
+  private func open(_ channel: ChannelID) {
+    openCounts[channel, default: 0] += 1
+    guard openCounts[channel] == 1 else { return }
+    keys[channel] = offered[channel]?.keys
+    tags.reset()
+    step(.channelOpened(channel))
+  }
+
+  private func close(_ channel: ChannelID) {
+    guard let count = openCounts[channel] else { return }
+    openCounts[channel] = count == 1 ? nil : count - 1
+    guard count == 1 else { return }
+    step(.channelClosed(channel))
+    keys[channel] = nil
+    tags.reset()
   }
 
   // MARK: The transport
@@ -96,7 +123,10 @@ package actor LinksActor {
     case .received(let id, let bytes): received(id, bytes)
     case .closed(let id, let reason): closed(id, reason)
     case .writable(let id): writable(id)
-    case .interfacesChanged(let states): report(states)
+    case .interfacesChanged(let states):
+      // A node that started without a network has only now a port to be dialled at.
+      machine.tcpPort = transport.tcpPort
+      report(states)
     case .woke: woke()
     }
   }
@@ -121,8 +151,9 @@ package actor LinksActor {
       connection.isGivenUp = true
       transport.close(connection.id, afterWrites: false)
     }
-    if isHeldBack, switchboard.messaging.count < 512 {
+    if isHeldBack, switchboard.messaging.count < BacklogRule.countToGoOn {
       isHeldBack = false
+      chatBacklog = 0
       for connection in connections.values where connection.session?.purpose == .chat {
         transport.setReading(true, connection.id)
       }
@@ -152,7 +183,7 @@ package actor LinksActor {
       let frames = try? DatagramFrame.decodeAll(body)
     else { return }
     // Datagrams are let go while messaging has too much to do: whoever misses something asks for it.
-    guard switchboard.messaging.count < 4_096 else { return }
+    guard switchboard.messaging.count < BacklogRule.datagramCountMax else { return }
     currentHeader = bytes[..<DatagramHeader.byteCount]
     step(.datagramOpened(channel, header.instance, from: address, frames))
   }

@@ -5,7 +5,7 @@ import ParleyVocabulary
 package actor LoginActor {
   private var machine = LoginMachine()
   private let switchboard: Switchboard
-  private var waiting: [RequestID: CheckedContinuation<LoginAnswer, Never>] = [:]
+  private var waiting: [RequestID: CheckedContinuation<LoginAnswer?, Never>] = [:]
   private var nextRequest: UInt64 = 1
   private var isClosed = false
 
@@ -21,23 +21,28 @@ package actor LoginActor {
       for event in events { step(event) }
     }
     isClosed = true
-    for continuation in waiting.values { continuation.resume(returning: .stopped) }
+    for continuation in waiting.values { continuation.resume(returning: atTheEnd) }
     waiting = [:]
   }
 
-  package func join(_ name: ChannelName, _ channel: ChannelID) async -> LoginAnswer {
+  private var atTheEnd: LoginAnswer? { machine.state == .aborted ? .aborted : nil }
+
+  /// Nil when the node stops first.
+  package func join(_ name: ChannelName, _ channel: ChannelID) async -> LoginAnswer? {
     await answer { .joinRequested($0, name, channel) }
   }
 
-  package func leave(_ name: ChannelName) async -> LoginAnswer { await answer { .leaveRequested($0, name) } }
+  /// Nil when the node stops first.
+  package func leave(_ name: ChannelName) async -> LoginAnswer? { await answer { .leaveRequested($0, name) } }
 
-  private func answer(_ event: (RequestID) -> LoginEvent) async -> LoginAnswer {
-    guard !isClosed else { return .stopped }
+  /// The question goes through the mailbox, behind what was posted before it.
+  private func answer(_ event: (RequestID) -> LoginEvent) async -> LoginAnswer? {
+    guard !isClosed else { return atTheEnd }
     let request = RequestID(nextRequest)
     nextRequest += 1
     return await withCheckedContinuation { continuation in
       waiting[request] = continuation
-      step(event(request))
+      switchboard.login.post(event(request))
     }
   }
 

@@ -1,11 +1,51 @@
 import ParleyDisk
 import ParleyHashing
 import ParleyMachines
+import ParleyStore
 import ParleyVocabulary
 import ParleyWire
 
-/// Files on a thread of their own: reads for serving, pieces verified and written, landings. Two of these run, so that
-/// a slow target does not hold up what is served.
+/// What is to be done on the disk, in the order in which it was posted.
+package enum DiskMail: Sendable {
+  // Serving.
+  case read(ServedRead, path: String, FileFacts)
+  case forget(MediaID)
+
+  // Downloading, each under the tag of its download.
+  /// Open the target and reserve its space; go on with the part file of that name when it is as it was left.
+  case land(UInt32, Landing.Target, byteCount: UInt64, resuming: String?)
+  /// Which of these pieces does the part file hold?
+  case recheck(UInt32, [PieceCheck])
+  case verify(UInt32, PieceCheck, [UInt8])
+  case write(UInt32, piece: Int, offset: UInt64, [UInt8])
+  /// Pieces of a file that is held here already, checked on the way.
+  case copy(UInt32, path: String, FileFacts, [PieceCheck])
+  /// What was written shall survive a crash; then let the store know.
+  case synchronize(UInt32, [StoreWrite])
+  case finish(UInt32)
+  case abort(UInt32)
+  /// Give up, but keep the part file; once it is on the disk let the store know.
+  case keep(UInt32, [StoreWrite])
+  /// Remove a part file of an earlier run.
+  case discard(KeptDownload)
+}
+
+package enum DiskNews: Sendable {
+  case readDone(UInt64, [UInt8])
+  case readFailed(UInt64, MediaRefusal)
+  case prepared(UInt32, partName: String, isResumed: Bool)
+  case rechecked(UInt32, good: [Int])
+  case verified(UInt32, piece: Int, isGood: Bool)
+  case written(UInt32, piece: Int)
+  case copied(UInt32)
+  /// The file held here is no longer what was shared.
+  case copyFailed(UInt32, DiskError)
+  case landed(UInt32, path: String, FileFacts?)
+  case failed(UInt32, DiskError)
+}
+
+/// Files on a thread of their own: reads for serving, pieces verified and written, landings. Two of these run, so that a
+/// slow target does not hold up what is served.
 package actor DiskActor {
   private let executor: ThreadExecutor
   private var readers: [MediaID: SharedFileReader] = [:]
@@ -20,18 +60,76 @@ package actor DiskActor {
   /// Reads and hashes the whole file.
   package func scan(_ path: String) throws(DiskError) -> ScannedFile { try SharedFile.scan(path) }
 
-  package func facts(of path: String) throws(DiskError) -> FileFacts { try FileFacts(path: path) }
-
   /// The first bytes of a file, for telling what it is.
   package func head(of path: String) throws(DiskError) -> [UInt8] {
     let facts = try FileFacts(path: path)
     return try SharedFileReader(path: path, facts: facts).read(offset: 0, byteCount: Int(min(facts.byteCount, 32)))
   }
 
-  // MARK: Serving
+  // MARK: Serving and downloading
+
+  /// Works off the mailbox until it is closed; what happened is posted to the media actor.
+  package func run(_ mailbox: Mailbox<DiskMail>, _ switchboard: Switchboard) async {
+    while true {
+      let mail = await mailbox.next()
+      if mail.isEmpty { return }
+      for letter in mail {
+        if let news = take(letter, switchboard.store) { switchboard.media.post(.disk(news)) }
+      }
+    }
+  }
+
+  private func take(_ letter: DiskMail, _ store: Mailbox<StoreMail>) -> DiskNews? {
+    switch letter {
+    case .read(let read, let path, let facts):
+      do { return .readDone(read.id, try self.read(read, path, facts)) } catch { return .readFailed(read.id, .changed) }
+    case .forget(let media):
+      readers[media] = nil
+      return nil
+    case .land(let tag, let target, let byteCount, let partName): return land(tag, target, byteCount, partName)
+    case .recheck(let tag, let checks): return recheck(tag, checks)
+    case .verify(let tag, let check, let bytes):
+      return .verified(tag, piece: check.piece, isGood: check.accepts(bytes))
+    case .write(let tag, let piece, let offset, let bytes):
+      return attempt(tag) { (landing) throws(DiskError) in
+        try landing.write(bytes, at: offset)
+        return .written(tag, piece: piece)
+      }
+    case .copy(let tag, let path, let facts, let checks): return copy(tag, path, facts, checks)
+    case .synchronize(let tag, let writes):
+      return attempt(tag) { (landing) throws(DiskError) in
+        try landing.synchronize()
+        store.post(.apply(writes))
+        return nil
+      }
+    case .finish(let tag):
+      return attempt(tag) { (landing) throws(DiskError) in
+        let path = try landing.finish()
+        landings[tag] = nil
+        return .landed(tag, path: path, try? FileFacts(path: path))
+      }
+    case .abort(let tag):
+      landings.removeValue(forKey: tag)?.abort(keepingPart: false)
+      return nil
+    case .keep(let tag, let writes):
+      guard let landing = landings.removeValue(forKey: tag) else { return nil }
+      landing.abort(keepingPart: true)
+      store.post(.apply(writes))
+      return nil
+    case .discard(let download):
+      download.removePart()
+      return nil
+    }
+  }
+
+  /// What is asked of a download that was given up is let go.
+  private func attempt(_ tag: UInt32, _ act: (Landing) throws(DiskError) -> DiskNews?) -> DiskNews? {
+    guard let landing = landings[tag] else { return nil }
+    do throws(DiskError) { return try act(landing) } catch { return .failed(tag, error) }
+  }
 
   /// Keeps at most 64 files open.
-  package func read(_ read: ServedRead, path: String, facts: FileFacts) throws(DiskError) -> [UInt8] {
+  private func read(_ read: ServedRead, _ path: String, _ facts: FileFacts) throws(DiskError) -> [UInt8] {
     if readers[read.media] == nil {
       if readers.count >= 64 { readers = [:] }
       readers[read.media] = try SharedFileReader(path: path, facts: facts)
@@ -42,48 +140,58 @@ package actor DiskActor {
     }
   }
 
-  package func forget(_ media: MediaID) { readers[media] = nil }
-
-  // MARK: Downloading
-
-  /// Opens the target and reserves the space.
-  package func land(_ tag: UInt32, _ target: Landing.Target, byteCount: UInt64) throws(DiskError) {
-    landings[tag] = try Landing(target, byteCount: byteCount)
-  }
-
-  package func accepts(_ check: PieceCheck, _ bytes: [UInt8]) -> Bool { check.accepts(bytes) }
-
-  package func write(_ tag: UInt32, _ bytes: [UInt8], at offset: UInt64) throws(DiskError) {
-    try landings[tag]?.write(bytes, at: offset)
-  }
-
-  /// Syncs and names the file; says the path.
-  package func finish(_ tag: UInt32) throws(DiskError) -> String? {
-    guard let landing = landings[tag] else { return nil }
-    let path = try landing.finish()
-    landings[tag] = nil
-    return path
-  }
-
-  package func abort(_ tag: UInt32) {
-    landings.removeValue(forKey: tag)?.abort(keepingPart: false)
-  }
-
-  /// A copy of what is held here already, verified on the way.
-  package func copy(
-    _ tag: UInt32, from path: String, facts: FileFacts, hashes: [Hash32], progress: @Sendable (UInt64) -> Void
-  ) throws(DiskError) {
-    let reader = try SharedFileReader(path: path, facts: facts)
-    var offset: UInt64 = 0
-    for (piece, expected) in hashes.enumerated() {
-      let count = Int(min(UInt64(Limit.mediaPieceByteCount), facts.byteCount - offset))
-      let bytes = try reader.read(offset: offset, byteCount: count)
-      guard PieceCheck(piece: piece, expected: expected, isOnlyPiece: hashes.count == 1).accepts(bytes) else {
-        throw .changed(path: path)
-      }
-      try landings[tag]?.write(bytes, at: offset)
-      offset += UInt64(count)
-      progress(offset)
+  private func land(
+    _ tag: UInt32, _ target: Landing.Target, _ byteCount: UInt64, _ partName: String?
+  ) -> DiskNews {
+    if let partName, let landing = try? Landing(target, byteCount: byteCount, resuming: partName) {
+      landings[tag] = landing
+      return .prepared(tag, partName: partName, isResumed: true)
     }
+    do throws(DiskError) {
+      let landing = try Landing(target, byteCount: byteCount)
+      landings[tag] = landing
+      return .prepared(tag, partName: landing.partName, isResumed: false)
+    } catch {
+      return .failed(tag, error)
+    }
+  }
+
+  private func recheck(_ tag: UInt32, _ checks: [PieceCheck]) -> DiskNews? {
+    guard let landing = landings[tag] else { return nil }
+    let good = checks.filter { check in
+      guard let bytes = try? landing.read(offset: check.offset, byteCount: check.byteCount(in: landing.byteCount))
+      else {
+        return false
+      }
+      return check.accepts(bytes)
+    }
+    return .rechecked(tag, good: good.map(\.piece))
+  }
+
+  private func copy(_ tag: UInt32, _ path: String, _ facts: FileFacts, _ checks: [PieceCheck]) -> DiskNews? {
+    guard let landing = landings[tag] else { return nil }
+    let reader: SharedFileReader
+    do throws(DiskError) { reader = try SharedFileReader(path: path, facts: facts) } catch {
+      return .copyFailed(tag, error)
+    }
+    for check in checks {
+      let bytes: [UInt8]
+      do throws(DiskError) {
+        bytes = try reader.read(offset: check.offset, byteCount: check.byteCount(in: facts.byteCount))
+        guard check.accepts(bytes) else { throw .changed(path: path) }
+      } catch {
+        return .copyFailed(tag, error)
+      }
+      do throws(DiskError) { try landing.write(bytes, at: check.offset) } catch { return .failed(tag, error) }
+    }
+    return .copied(tag)
+  }
+}
+
+extension PieceCheck {
+  var offset: UInt64 { UInt64(piece) * UInt64(Limit.mediaPieceByteCount) }
+  /// Only the last piece can be short.
+  func byteCount(in fileByteCount: UInt64) -> Int {
+    Int(min(UInt64(Limit.mediaPieceByteCount), fileByteCount - min(offset, fileByteCount)))
   }
 }

@@ -1,6 +1,7 @@
 import ParleyDisk
 import ParleyHashing
 import ParleyMachines
+import ParleyStore
 import ParleyVocabulary
 import ParleyWire
 
@@ -8,7 +9,8 @@ import ParleyWire
 package enum DownloadEnd: Error, Sendable {
   case disk(DiskError)
   case media(DownloadFailure)
-  case noSource
+  /// Nobody has it, or nobody who has it gives it: what the last of them did, if any.
+  case noSource(SourceFault?)
   case cancelled
   case stopped
 }
@@ -16,77 +18,278 @@ package enum DownloadEnd: Error, Sendable {
 package enum DownloadNews: Sendable {
   case progress(DownloadProgress)
   case finished(path: String)
-  case failed(DownloadEnd)
+  /// So many bytes are kept, and the next download of it to the same folder goes on from there.
+  case failed(DownloadEnd, keptByteCount: UInt64, byteCount: UInt64)
 }
 
-/// One download that runs.
+/// One download, from its request to its end.
 struct Download {
+  enum Way {
+    /// Until others have ended. → `network`, `copying`
+    case waiting
+    case network
+    /// From a file held here, up to that piece. → `network`: that file has changed.
+    case copying(HeldFile, nextPiece: Int)
+  }
+
   var machine: DownloadMachine
-  let id: MediaID
-  let channel: ChannelID
-  let target: DownloadPlace
-  let continuation: AsyncStream<DownloadNews>.Continuation
+  let order: DownloadOrder
+  var way = Way.waiting
+  /// The part file that it goes on with.
+  var kept: KeptDownload?
+  /// Pieces of the kept part that are still to be checked, and those found good.
+  var unchecked: ArraySlice<PieceCheck> = []
+  var good: PieceSet?
+  var partName: String?
+  /// The disk is giving it its name: too late to give it up.
+  var isLanding = false
+  /// Whether the store is told of it: of several downloads of one media ID, only of one.
+  var isRecorded: Bool
+  /// Pieces that the store knows of.
+  var recordedCount = 0
+  var recordAt = Instant(microseconds: 0)
   /// Members whose media session is open or being opened for this.
   var wanted: Set<PeerID> = []
+  /// Never asked again.
+  var banned: Set<PeerID> = []
+  var lastFault: SourceFault?
   var wakeAt: Instant?
   /// Until then holders are asked for; without any source at that time it fails.
-  let patienceEnd: Instant
-  var askAgainAt: Instant
+  var patienceEnd = Instant(microseconds: 0)
+  /// What was there when patience was last given.
+  var patienceCount = 0
+  var askAgainAt = Instant(microseconds: 0)
+
+  var id: MediaID { order.id }
+  var channel: ChannelID { order.channel }
+  var isWaiting: Bool { if case .waiting = way { true } else { false } }
+  var isOnNetwork: Bool { if case .network = way { true } else { false } }
+  var pieceHashes: [Hash32]? { machine.served?.pieceHashes[0] ?? kept?.pieceHashes }
 }
 
-/// Where a download goes.
-package enum DownloadPlace: Sendable {
-  case folder(String, SafeFileName)
-  case file(String, mayReplace: Bool)
+/// What somebody wants downloaded.
+package struct DownloadOrder: Sendable {
+  package let id: MediaID
+  package let channel: ChannelID
+  package let target: Landing.Target
+  /// The target's folder, absolute, to know it again after a restart.
+  package let folder: String
+  /// What the announcement calls it, "photo" or "file".
+  package let kind: String
+  /// Members to ask first.
+  package let likely: [PeerID]
+  /// Called in order, the end last; must not block.
+  package let report: @Sendable (DownloadNews) -> Void
 
-  var landing: Landing.Target {
-    switch self {
-    case .folder(let path, let name): .folder(path, name)
-    case .file(let path, let mayReplace): .file(path, mayReplace: mayReplace)
-    }
+  package init(
+    id: MediaID, channel: ChannelID, target: Landing.Target, folder: String, kind: String, likely: [PeerID],
+    report: @escaping @Sendable (DownloadNews) -> Void
+  ) {
+    self.id = id
+    self.channel = channel
+    self.target = target
+    self.folder = folder
+    self.kind = kind
+    self.likely = likely
+    self.report = report
   }
 }
+
+/// A download that broke off: what it takes to go on.
+package struct KeptDownload: Sendable {
+  let folder: String
+  let partName: String
+  let manifest: MediaManifest
+  let pieceHashes: [Hash32]
+  let holding: PieceSet
+
+  init(folder: String, partName: String, manifest: MediaManifest, pieceHashes: [Hash32], holding: PieceSet) {
+    self.folder = folder
+    self.partName = partName
+    self.manifest = manifest
+    self.pieceHashes = pieceHashes
+    self.holding = holding
+  }
+
+  /// Nil when it does not hang together.
+  package init?(_ stored: StoredDownload) {
+    guard let manifest = try? MediaManifest(decoding: stored.manifest), manifest.id == stored.id,
+      manifest.files.count == 1, let file = manifest.files.first, stored.pieceHashes.count % 32 == 0,
+      stored.partPath.hasPrefix(stored.targetPath + "/"),
+      let holding = PieceSet(pieceCount: Int(clamping: file.pieceCount), bytes: stored.bitmap)
+    else { return nil }
+    let hashes = stride(from: 0, to: stored.pieceHashes.count, by: 32).compactMap {
+      Hash32(bytes: stored.pieceHashes[$0..<$0 + 32])
+    }
+    guard hashes.count == holding.pieceCount,
+      MediaTree.root(pieceHashes: hashes, byteCount: file.byteCount) == file.root
+    else { return nil }
+    self.init(
+      folder: stored.targetPath, partName: String(stored.partPath.dropFirst(stored.targetPath.count + 1)),
+      manifest: manifest, pieceHashes: hashes, holding: holding)
+  }
+
+  /// Blocks.
+  package func removePart() {
+    let target = Landing.Target.folder(folder, SafeFileName(received: partName))
+    let landing = try? Landing(target, byteCount: manifest.files[0].byteCount, resuming: partName)
+    landing?.abort(keepingPart: false)
+  }
+
+  func stored(_ channel: ChannelID) -> StoredDownload {
+    StoredDownload(
+      id: manifest.id, channel: channel, targetPath: folder, partPath: folder + "/" + partName,
+      manifest: manifest.encoded, pieceHashes: pieceHashes.flatMap(\.bytes), bitmap: holding.bytes, replacing: false)
+  }
+}
+
+/// Bounds and times of downloads.
+enum DownloadRule {
+  /// Each takes up to 16 MiB; others wait their turn.
+  static let runningMax = 4
+  /// Holders are asked for again this often, and so long.
+  static let askAgain = Span.milliseconds(400)
+  static let patience = Span.seconds(4)
+  /// The store is told of progress this often: so much at most is fetched again after a crash.
+  static let record = Span.seconds(3)
+  /// Pieces of 1 MiB checked or copied at once, so that other downloads have their turn on the disk.
+  static let piecesAtOnce = 16
+}
+
+// MARK: - From the request to the end
 
 extension MediaActor {
-  /// Holders are asked for again this often, and so long.
-  private static let askAgain = Span.milliseconds(400)
-  private static let patience = Span.seconds(4)
-
-  /// Starts a download from whoever present in the channel has it. `likely`: members to ask first.
-  package func download(
-    _ id: MediaID, in channel: ChannelID, to target: DownloadPlace, likely: [PeerID]
-  ) -> (UInt32, AsyncStream<DownloadNews>) {
-    let (stream, continuation) = AsyncStream.makeStream(of: DownloadNews.self, bufferingPolicy: .bufferingNewest(16))
+  /// Starts a download from whoever present in the channel has it, or from the file held here. Goes on where an earlier
+  /// one to the same folder broke off.
+  package func download(_ order: DownloadOrder) -> UInt32 {
     let tag = nextTag
     nextTag = nextTag % ((1 << 30) - 1) + 1
-    guard !isClosed else {
-      continuation.yield(.failed(.stopped))
-      continuation.finish()
-      return (tag, stream)
-    }
-    let now = SystemClock.now()
+    let isOnly = !downloads.values.contains { $0.id == order.id && $0.isRecorded }
     downloads[tag] = Download(
-      machine: DownloadMachine(id: id, tag: tag), id: id, channel: channel, target: target,
-      continuation: continuation, patienceEnd: now + Self.patience, askAgainAt: now + Self.askAgain)
-    if let file = held[id] {
-      _ = Task { await self.copy(tag, file) }
-      return (tag, stream)
-    }
-    download(tag, .started)
-    for peer in likely { want(tag, peer) }
-    askHolders(channel, [id])
-    wake(now + Self.askAgain)
-    return (tag, stream)
+      machine: DownloadMachine(id: order.id, tag: tag), order: order, isRecorded: isOnly)
+    startNext()
+    flush()
+    return tag
   }
 
-  package func cancel(_ tag: UInt32) { fail(tag, .cancelled) }
+  /// What is there so far is kept. Nothing happens when it has ended, or takes its name at this moment.
+  func cancel(_ tag: UInt32) { if downloads[tag]?.isLanding == false { fail(tag, .cancelled) } }
 
+  /// Downloads of earlier runs that can be gone on with.
+  package func restore(_ downloads: [KeptDownload]) {
+    for download in downloads { kept[download.manifest.id] = download }
+  }
+
+  private func startNext() {
+    while downloads.values.count(where: { !$0.isWaiting }) < DownloadRule.runningMax,
+      let tag = downloads.keys.filter({ downloads[$0]!.isWaiting }).min()
+    {
+      start(tag)
+    }
+  }
+
+  private func start(_ tag: UInt32) {
+    let order = downloads[tag]!.order
+    if let file = held[order.id] {
+      downloads[tag]!.way = .copying(file, nextPiece: 0)
+      landDisk.post(.land(tag, order.target, byteCount: file.facts.byteCount, resuming: nil))
+      return
+    }
+    if downloads[tag]!.isRecorded, let found = kept.removeValue(forKey: order.id) {
+      if found.folder == order.folder {
+        downloads[tag]!.kept = found
+        downloads[tag]!.recordedCount = found.holding.count
+        downloads[tag]!.machine = DownloadMachine(id: order.id, tag: tag, manifest: found.manifest)
+      } else {
+        // It goes elsewhere this time; the old part would lie there for ever.
+        discard(found)
+      }
+    }
+    startOnNetwork(tag)
+  }
+
+  private func startOnNetwork(_ tag: UInt32) {
+    let now = SystemClock.now()
+    downloads[tag]!.way = .network
+    downloads[tag]!.patienceEnd = now + DownloadRule.patience
+    downloads[tag]!.askAgainAt = now + DownloadRule.askAgain
+    download(tag, .started)
+    guard let order = downloads[tag]?.order else { return }
+    for peer in order.likely { want(tag, peer) }
+    askHolders(order.channel, [order.id])
+    wake(now + DownloadRule.askAgain)
+  }
+
+  private func discard(_ found: KeptDownload) {
+    landDisk.post(.discard(found))
+    switchboard.store.post(.apply([.downloadRemove(found.manifest.id)]))
+  }
+
+  /// Ends it. What is verified and written is kept unless the disk refused, so that the next one goes on from there.
+  func fail(_ tag: UInt32, _ end: DownloadEnd) {
+    download(tag, .stopped)
+    guard let failed = downloads.removeValue(forKey: tag) else { return }
+    let byteCount = failed.machine.manifest?.files.first?.byteCount ?? 0
+    var keptByteCount: UInt64 = 0
+    if let record = toKeep(failed, end) {
+      kept[failed.id] = record
+      keptByteCount = min(UInt64(record.holding.count) * UInt64(Limit.mediaPieceByteCount), byteCount)
+      // Without an open part file what the store has still holds.
+      if failed.partName != nil { landDisk.post(.keep(tag, [.download(record.stored(failed.channel))])) }
+    } else {
+      landDisk.post(.abort(tag))
+      if failed.isRecorded, failed.recordedCount > 0 { switchboard.store.post(.apply([.downloadRemove(failed.id)])) }
+    }
+    failed.order.report(.failed(end, keptByteCount: keptByteCount, byteCount: byteCount))
+    flush()
+    closeIdle(failed.wanted)
+    startNext()
+  }
+
+  private func toKeep(_ failed: Download, _ end: DownloadEnd) -> KeptDownload? {
+    guard failed.isRecorded else { return nil }
+    if case .disk = end { return nil }
+    // Not opened yet, or not checked to the end: as it was.
+    guard let partName = failed.partName, failed.unchecked.isEmpty, failed.good == nil else { return failed.kept }
+    return record(failed, partName)
+  }
+
+  private func record(_ download: Download, _ partName: String) -> KeptDownload? {
+    guard download.machine.holding.count > 0, let manifest = download.machine.manifest,
+      let hashes = download.pieceHashes
+    else { return nil }
+    return KeptDownload(
+      folder: download.order.folder, partName: partName, manifest: manifest, pieceHashes: hashes,
+      holding: download.machine.holding)
+  }
+
+  /// Whole and in place: served from there from now on.
+  private func landed(_ tag: UInt32, _ path: String, _ facts: FileFacts?) {
+    guard let done = downloads.removeValue(forKey: tag) else { return }
+    var writes: [StoreWrite] = done.isRecorded ? [.downloadRemove(done.id)] : []
+    if done.isOnNetwork, let manifest = done.machine.manifest, let hashes = done.pieceHashes, let facts {
+      let file = HeldFile(path: path, facts: facts, manifest: manifest, pieceHashes: hashes)
+      hold(file, in: done.channel)
+      writes.append(.share(file.stored(in: done.channel, kind: done.order.kind)))
+    }
+    if !writes.isEmpty { switchboard.store.post(.apply(writes)) }
+    done.order.report(.finished(path: path))
+    closeIdle(done.wanted)
+    startNext()
+  }
+}
+
+// MARK: - Sources
+
+extension MediaActor {
   func holderFound(_ media: MediaID, _ peer: PeerID) {
     for tag in downloads.keys.sorted() where downloads[tag]!.id == media { want(tag, peer) }
   }
 
   private func want(_ tag: UInt32, _ peer: PeerID) {
-    guard downloads[tag]?.wanted.insert(peer).inserted == true else { return }
+    guard let current = downloads[tag], current.isOnNetwork, !current.banned.contains(peer),
+      downloads[tag]!.wanted.insert(peer).inserted
+    else { return }
     if let link = outbound[peer] {
       if sessions[link] != nil { download(tag, .sourceFound(peer)) }
       return
@@ -97,65 +300,45 @@ extension MediaActor {
     switchboard.links.post(.openMedia(link, peer))
   }
 
-  func download(_ tag: UInt32, _ event: DownloadEvent) {
-    guard let effects = downloads[tag]?.machine.handle(event, at: SystemClock.now()) else { return }
-    for effect in effects { carryOut(effect, tag) }
+  /// The session with this source ended.
+  func sourceLost(_ peer: PeerID) {
+    for tag in downloads.keys.sorted() where downloads[tag]!.wanted.remove(peer) != nil {
+      download(tag, .sourceLost(peer))
+      givePatience(tag)
+    }
   }
 
-  private func carryOut(_ effect: DownloadEffect, _ tag: UInt32) {
-    switch effect {
-    case .request(let peer, let number, let request):
-      if let link = outbound[peer] { send(.request(number, request), link) }
-    case .cancel(let peer, let number): if let link = outbound[peer] { send(.cancel(number), link) }
-    case .prepare(let manifest): _ = Task { await self.prepare(tag, manifest) }
-    case .verify(let check, let bytes): _ = Task { await self.verify(tag, check, bytes) }
-    case .write(let piece, let offset, let bytes): _ = Task { await self.write(tag, piece, offset, bytes) }
-    case .progress(let progress): downloads[tag]?.continuation.yield(.progress(progress))
-    case .dropSource(let peer, let fault):
-      downloads[tag]?.wanted.remove(peer)
-      if fault.isWorthTelling {
-        switchboard.notices(.trouble("\(peer.fingerprint) is no longer asked for \(downloads[tag]!.id.text): \(fault)"))
-      }
-    case .wake(let instant):
-      downloads[tag]?.wakeAt = instant
-      wake(instant)
-    case .finished: _ = Task { await self.finish(tag) }
-    case .failed(let failure): fail(tag, .media(failure))
+  /// When the last source is gone: somebody else may have it, or it may come back. Only as long as something came.
+  private func givePatience(_ tag: UInt32) {
+    guard let current = downloads[tag], current.wanted.isEmpty else { return }
+    let now = SystemClock.now()
+    if current.machine.holding.count > current.patienceCount {
+      downloads[tag]!.patienceCount = current.machine.holding.count
+      downloads[tag]!.patienceEnd = now + DownloadRule.patience
+      downloads[tag]!.askAgainAt = now
     }
+    wake(now)
   }
 
   func woke() {
     let now = SystemClock.now()
-    for tag in downloads.keys.sorted() {
+    for tag in downloads.keys.sorted() where downloads[tag]?.isOnNetwork == true {
       if let at = downloads[tag]?.wakeAt, at <= now {
         downloads[tag]!.wakeAt = nil
         download(tag, .woke)
       }
+      recordProgress(tag, now)
       guard let current = downloads[tag] else { continue }
-      if current.wanted.isEmpty || current.askAgainAt <= now, current.patienceEnd > now, held[current.id] == nil {
-        downloads[tag]!.askAgainAt = now + Self.askAgain
-        askHolders(current.channel, [current.id])
+      if current.patienceEnd > now {
+        if current.askAgainAt <= now {
+          downloads[tag]!.askAgainAt = now + DownloadRule.askAgain
+          askHolders(current.channel, [current.id])
+        }
+        wake(now + DownloadRule.askAgain)
+      } else if current.wanted.isEmpty, !current.machine.isFinished {
+        fail(tag, .noSource(current.lastFault))
       }
-      failWithoutSource(tag)
-      if let current = downloads[tag], current.patienceEnd > now { wake(now + Self.askAgain) }
     }
-  }
-
-  func failWithoutSource(_ tag: UInt32) {
-    guard let current = downloads[tag], held[current.id] == nil, current.wanted.isEmpty,
-      current.patienceEnd <= SystemClock.now()
-    else { return }
-    fail(tag, .noSource)
-  }
-
-  func fail(_ tag: UInt32, _ end: DownloadEnd) {
-    download(tag, .stopped)
-    guard let failed = downloads.removeValue(forKey: tag) else { return }
-    failed.continuation.yield(.failed(end))
-    failed.continuation.finish()
-    flush()
-    _ = Task { await self.landDisk.abort(tag) }
-    closeIdle(failed.wanted)
   }
 
   /// Sessions that no download needs any more.
@@ -165,80 +348,143 @@ extension MediaActor {
       switchboard.links.post(.closeMedia(link))
     }
   }
+}
 
-  // MARK: The disk
+// MARK: - The machine
 
-  private func prepare(_ tag: UInt32, _ manifest: MediaManifest) async {
-    guard let current = downloads[tag], let file = manifest.files.first else { return }
-    do {
-      try await landDisk.land(tag, current.target.landing, byteCount: file.byteCount)
-      download(tag, .prepared(holding: PieceSet(pieceCount: Int(file.pieceCount))))
-      flush()
-    } catch {
-      fail(tag, .disk(error))
-    }
+extension MediaActor {
+  func download(_ tag: UInt32, _ event: DownloadEvent) {
+    guard let effects = downloads[tag]?.machine.handle(event, at: SystemClock.now()) else { return }
+    for effect in effects { carryOut(effect, tag) }
   }
 
-  private func verify(_ tag: UInt32, _ check: PieceCheck, _ bytes: [UInt8]) async {
-    let isGood = await landDisk.accepts(check, bytes)
-    download(tag, .pieceVerified(check.piece, isGood: isGood))
-    flush()
-  }
-
-  private func write(_ tag: UInt32, _ piece: Int, _ offset: UInt64, _ bytes: [UInt8]) async {
-    do {
-      try await landDisk.write(tag, bytes, at: offset)
-      download(tag, .pieceWritten(piece))
-      flush()
-    } catch {
-      fail(tag, .disk(error))
-    }
-  }
-
-  private func finish(_ tag: UInt32) async {
-    do {
-      guard let path = try await landDisk.finish(tag) else { return }
-      guard let done = downloads.removeValue(forKey: tag) else { return }
-      if let served = done.machine.served, let facts = try? await landDisk.facts(of: path) {
-        let file = HeldFile(
-          path: path, facts: facts, manifest: served.manifest, pieceHashes: served.pieceHashes[0])
-        hold(file, in: done.channel)
-        switchboard.notices(.landed(done.channel, path: path, file.manifest.id))
-      }
-      done.continuation.yield(.finished(path: path))
-      done.continuation.finish()
-      closeIdle(done.wanted)
-    } catch {
-      fail(tag, .disk(error))
-    }
-  }
-
-  /// Held here already: no network.
-  private func copy(_ tag: UInt32, _ file: HeldFile) async {
+  private func carryOut(_ effect: DownloadEffect, _ tag: UInt32) {
     guard let current = downloads[tag] else { return }
-    do {
-      try await landDisk.land(tag, current.target.landing, byteCount: file.facts.byteCount)
-      let continuation = current.continuation
-      let total = file.facts.byteCount
-      try await landDisk.copy(tag, from: file.path, facts: file.facts, hashes: file.pieceHashes) { done in
-        continuation.yield(.progress(DownloadProgress(doneByteCount: done, byteCount: total, sourceCount: 0)))
-      }
-      guard downloads[tag] != nil, let path = try await landDisk.finish(tag) else { return }
-      downloads[tag] = nil
-      continuation.yield(.finished(path: path))
-      continuation.finish()
-    } catch {
-      fail(tag, .disk(error))
+    switch effect {
+    case .request(let peer, let number, let request):
+      if let link = outbound[peer] { send(.request(number, request), link) }
+    case .cancel(let peer, let number): if let link = outbound[peer] { send(.cancel(number), link) }
+    case .prepare(let manifest):
+      landDisk.post(
+        .land(
+          tag, current.order.target, byteCount: manifest.files[0].byteCount, resuming: current.kept?.partName))
+    case .verify(let check, let bytes): landDisk.post(.verify(tag, check, bytes))
+    case .write(let piece, let offset, let bytes): landDisk.post(.write(tag, piece: piece, offset: offset, bytes))
+    case .progress(let progress): current.order.report(.progress(progress))
+    case .dropSource(let peer, let fault): dropped(tag, peer, fault)
+    case .wake(let instant):
+      downloads[tag]!.wakeAt = instant
+      wake(instant)
+    case .finished: land(tag)
+    case .failed(let failure): fail(tag, .media(failure))
     }
+  }
+
+  private func land(_ tag: UInt32) {
+    downloads[tag]!.isLanding = true
+    landDisk.post(.finish(tag))
+  }
+
+  private func dropped(_ tag: UInt32, _ peer: PeerID, _ fault: SourceFault) {
+    downloads[tag]!.wanted.remove(peer)
+    downloads[tag]!.lastFault = fault
+    if fault.isForGood {
+      downloads[tag]!.banned.insert(peer)
+      switchboard.notices(.trouble("\(peer.fingerprint) is no longer asked for \(downloads[tag]!.id.text): \(fault)"))
+    }
+    flush()
+    closeIdle([peer])
+    givePatience(tag)
+  }
+
+  private func recordProgress(_ tag: UInt32, _ now: Instant) {
+    guard let current = downloads[tag], current.isRecorded, current.recordAt <= now,
+      current.machine.holding.count > current.recordedCount, !current.machine.isFinished,
+      let partName = current.partName, let record = record(current, partName)
+    else { return }
+    let isFirst = current.recordedCount == 0 || current.kept?.partName != partName
+    downloads[tag]!.recordAt = now + DownloadRule.record
+    downloads[tag]!.recordedCount = record.holding.count
+    downloads[tag]!.kept = record
+    let write =
+      isFirst
+      ? StoreWrite.download(record.stored(current.channel))
+      : .downloadProgress(current.id, bitmap: record.holding.bytes)
+    landDisk.post(.synchronize(tag, [write]))
   }
 }
 
-extension SourceFault {
-  /// A fault of the other side, not of the network.
-  fileprivate var isWorthTelling: Bool {
-    switch self {
-    case .refused, .silent: false
-    case .badManifest, .badPieceHashes, .badPiece, .misbehaved: true
+// MARK: - The disk
+
+extension MediaActor {
+  func happened(_ news: DiskNews) {
+    switch news {
+    case .readDone(let read, let bytes): serve(.readDone(read, bytes))
+    case .readFailed(let read, let refusal): serve(.readFailed(read, refusal))
+    case .prepared(let tag, let partName, let isResumed): prepared(tag, partName, isResumed)
+    case .rechecked(let tag, let good):
+      for piece in good { downloads[tag]?.good?.insert(piece) }
+      recheckMore(tag)
+    case .verified(let tag, let piece, let isGood): download(tag, .pieceVerified(piece, isGood: isGood))
+    case .written(let tag, let piece): download(tag, .pieceWritten(piece))
+    case .copied(let tag): copyMore(tag)
+    case .copyFailed(let tag, _):
+      guard let id = downloads[tag]?.id else { return }
+      landDisk.post(.abort(tag))
+      downloads[tag]!.partName = nil
+      sourceChanged(id)
+      startOnNetwork(tag)
+    case .landed(let tag, let path, let facts): landed(tag, path, facts)
+    case .failed(let tag, let error): fail(tag, .disk(error))
     }
+  }
+
+  private func prepared(_ tag: UInt32, _ partName: String, _ isResumed: Bool) {
+    guard let current = downloads[tag] else { return }
+    downloads[tag]!.partName = partName
+    if case .copying = current.way { return copyMore(tag) }
+    guard let file = current.machine.manifest?.files.first else { return }
+    let none = PieceSet(pieceCount: Int(file.pieceCount))
+    guard isResumed, let kept = current.kept else {
+      // What was kept is gone, or not as it was left.
+      if current.recordedCount > 0 { switchboard.store.post(.apply([.downloadRemove(current.id)])) }
+      downloads[tag]!.recordedCount = 0
+      downloads[tag]!.kept = nil
+      return download(tag, .prepared(holding: none))
+    }
+    // The file lay about meanwhile: what it holds is checked again.
+    downloads[tag]!.good = none
+    downloads[tag]!.unchecked =
+      kept.pieceHashes.enumerated().filter { kept.holding.contains($0.offset) }.map {
+        PieceCheck(piece: $0.offset, expected: $0.element, isOnlyPiece: kept.pieceHashes.count == 1)
+      }[...]
+    recheckMore(tag)
+  }
+
+  private func recheckMore(_ tag: UInt32) {
+    guard let current = downloads[tag], let good = current.good else { return }
+    guard !current.unchecked.isEmpty else {
+      downloads[tag]!.good = nil
+      downloads[tag]!.patienceCount = good.count
+      return download(tag, .prepared(holding: good))
+    }
+    landDisk.post(.recheck(tag, Array(current.unchecked.prefix(DownloadRule.piecesAtOnce))))
+    downloads[tag]!.unchecked = current.unchecked.dropFirst(DownloadRule.piecesAtOnce)
+  }
+
+  /// Held here already: no network.
+  private func copyMore(_ tag: UInt32) {
+    guard case .copying(let file, let nextPiece)? = downloads[tag]?.way else { return }
+    let total = file.facts.byteCount
+    let done = min(UInt64(nextPiece) * UInt64(Limit.mediaPieceByteCount), total)
+    downloads[tag]!.order.report(
+      .progress(DownloadProgress(doneByteCount: done, byteCount: total, sourceCount: 0)))
+    guard nextPiece < file.pieceHashes.count else { return land(tag) }
+    let end = min(nextPiece + DownloadRule.piecesAtOnce, file.pieceHashes.count)
+    let checks = (nextPiece..<end).map {
+      PieceCheck(piece: $0, expected: file.pieceHashes[$0], isOnlyPiece: file.pieceHashes.count == 1)
+    }
+    downloads[tag]!.way = .copying(file, nextPiece: end)
+    landDisk.post(.copy(tag, path: file.path, file.facts, checks))
   }
 }

@@ -1,6 +1,7 @@
 import ParleyDisk
 import ParleyHashing
 import ParleyMachines
+import ParleyStore
 import ParleyVocabulary
 import ParleyWire
 
@@ -16,29 +17,43 @@ package struct HeldFile: Sendable {
     self.manifest = manifest
     self.pieceHashes = pieceHashes
   }
+
+  /// `kind`: what the announcement calls it.
+  package func stored(in channel: ChannelID, kind: String) -> StoredShare {
+    StoredShare(
+      id: manifest.id, channel: channel, path: path, byteCount: facts.byteCount,
+      modifiedNanoseconds: facts.modifiedNanoseconds, inode: facts.inode, kind: kind, manifest: manifest.encoded,
+      pieceHashes: pieceHashes.flatMap(\.bytes))
+  }
 }
 
 /// Runs the media machines: what is held and by whom, what is served, what is downloaded.
 package actor MediaActor {
   let switchboard: Switchboard
-  let serveDisk: DiskActor
-  let landDisk: DiskActor
+  /// To the two actors of the disk.
+  let serveDisk: Mailbox<DiskMail>
+  let landDisk: Mailbox<DiskMail>
   let wake: @Sendable (Instant) -> Void
   var machine = MediaMachine()
   var serving = ServingMachine()
   var held: [MediaID: HeldFile] = [:]
+  /// In which channels, also for what was found changed and is no longer held.
+  private var heldIn: [MediaID: Set<ChannelID>] = [:]
   var sessions: [LinkID: MediaSession] = [:]
   /// The sessions in which we answer, and those in which we ask.
   var inbound: [PeerID: LinkID] = [:]
   var outbound: [PeerID: LinkID] = [:]
   var downloads: [UInt32: Download] = [:]
+  /// Downloads that broke off and can be gone on with.
+  var kept: [MediaID: KeptDownload] = [:]
   var nextTag: UInt32 = 1
   private(set) var isClosed = false
   /// Media links are numbered apart from those of the links machine (even) and accepted ones (odd).
   var nextLink: UInt64 = 1 << 62
 
   package init(
-    _ switchboard: Switchboard, serveDisk: DiskActor, landDisk: DiskActor, wake: @escaping @Sendable (Instant) -> Void
+    _ switchboard: Switchboard, serveDisk: Mailbox<DiskMail>, landDisk: Mailbox<DiskMail>,
+    wake: @escaping @Sendable (Instant) -> Void
   ) {
     self.switchboard = switchboard
     self.serveDisk = serveDisk
@@ -46,27 +61,37 @@ package actor MediaActor {
     self.wake = wake
   }
 
-  /// Runs until the switchboard closes.
+  /// Runs until the switchboard closes; then downloads end, and with them the work of the disk.
   package func run() async {
     while true {
       let mail = await switchboard.media.next()
       if mail.isEmpty { break }
       for letter in mail { take(letter) }
-      switchboard.links.post(.mediaRelieved)
+      let byteCount = mail.reduce(0) { sum, letter in
+        guard case .payloads(_, let payloads) = letter else { return sum }
+        return payloads.reduce(sum) { $0 + $1.count }
+      }
+      if byteCount > 0 { switchboard.links.post(.mediaRelieved(byteCount: byteCount)) }
     }
-    isClosed = true
-    for tag in downloads.keys { fail(tag, .stopped) }
+    for tag in downloads.keys.sorted().reversed() { fail(tag, .stopped) }
+    serveDisk.close()
+    landDisk.close()
   }
 
   private func take(_ letter: MediaMail) {
     switch letter {
-    case .event(let event): step(event)
+    case .event(let event):
+      step(event)
+      if case .channelClosed(let channel) = event { closed(channel) }
     case .opened(let link, let peer, let channels, let isInitiator): opened(link, peer, channels, isInitiator)
     case .closed(let link): closed(link)
     case .payloads(let link, let payloads): for payload in payloads { received(link, payload) }
     case .writable(let link, let queuedByteCount):
       guard let session = sessions[link], !session.isAsking else { return }
       serve(.drained(session.peer, queuedByteCount: queuedByteCount))
+    case .disk(let news): happened(news)
+    case .cancel(let tag): cancel(tag)
+    case .hold(let file, let channel): hold(file, in: channel)
     case .woke: woke()
     }
     flush()
@@ -85,23 +110,48 @@ package actor MediaActor {
 
   // MARK: What is held
 
-  /// Serves the file to members of the channel from now on.
+  /// Serves the file to members of the channel from now on. The last path given for the same bytes counts.
   package func hold(_ file: HeldFile, in channel: ChannelID) {
     let id = file.manifest.id
-    if held[id] == nil {
+    if held[id]?.path != file.path || held[id]?.facts != file.facts {
       held[id] = file
+      serveDisk.post(.forget(id))
       serve(.shared(ServedMedia(manifest: file.manifest, pieceHashes: [file.pieceHashes])))
     }
+    heldIn[id, default: []].insert(channel)
     step(.held(id, channel))
     flush()
   }
 
-  package func release(_ id: MediaID, in channels: [ChannelID]) async {
+  /// False when it was not held here.
+  package func release(_ id: MediaID) -> Bool {
+    guard let channels = heldIn.removeValue(forKey: id) else { return false }
     for channel in channels { step(.unheld(id, channel)) }
     held[id] = nil
     serve(.unshared(id))
+    serveDisk.post(.forget(id))
     flush()
-    await serveDisk.forget(id)
+    return true
+  }
+
+  /// No longer served. Those who ask are told why until it is shared again or not shared any more.
+  func sourceChanged(_ id: MediaID) {
+    guard let file = held.removeValue(forKey: id) else { return }
+    for channel in heldIn[id] ?? [] { step(.unheld(id, channel)) }
+    switchboard.notices(
+      .trouble(
+        "\(file.path.escapedLine) changed or is gone since it was shared or downloaded, and is no longer served: "
+          + "share it again"))
+  }
+
+  private func closed(_ channel: ChannelID) {
+    for tag in downloads.keys.sorted() where downloads[tag]?.channel == channel { cancel(tag) }
+    for id in heldIn.keys where heldIn[id]!.remove(channel) != nil && heldIn[id]!.isEmpty {
+      heldIn[id] = nil
+      held[id] = nil
+      serve(.unshared(id))
+      serveDisk.post(.forget(id))
+    }
   }
 
   package func heldFile(_ id: MediaID) -> HeldFile? { held[id] }
@@ -131,10 +181,7 @@ package actor MediaActor {
     let session = sessions.removeValue(forKey: link)
     if let (peer, _) = outbound.first(where: { $0.value == link }) {
       outbound[peer] = nil
-      for tag in downloads.keys.sorted() where downloads[tag]!.wanted.remove(peer) != nil {
-        download(tag, .sourceLost(peer))
-        failWithoutSource(tag)
-      }
+      sourceLost(peer)
     }
     if let peer = session?.peer, inbound[peer] == link {
       inbound[peer] = nil
@@ -151,7 +198,7 @@ package actor MediaActor {
     switch message {
     case .request(let number, let request):
       guard !session.isAsking else { return }
-      let isMember = session.channels.contains { machine.isHeld(request.media, in: $0) }
+      let isMember = session.channels.contains { heldIn[request.media]?.contains($0) == true }
       serve(.requested(session.peer, number, request, isMember: isMember))
     case .cancel(let number): if !session.isAsking { serve(.cancelled(session.peer, number)) }
     case .reply(let number, let reply):
@@ -177,31 +224,16 @@ package actor MediaActor {
       switch effect {
       case .reply(let peer, let number, let reply):
         if let link = inbound[peer] { send(.reply(number, reply), link) }
-      case .read(let read): beginRead(read)
-      case .sourceChanged(let id):
-        let path = held[id]?.path ?? ""
-        switchboard.notices(
-          .trouble("\(path.escapedLine) changed since it was shared and is no longer served: share it again"))
+      case .read(let read):
+        if let file = held[read.media] {
+          serveDisk.post(.read(read, path: file.path, file.facts))
+        } else {
+          serve(.readFailed(read.id, .unknown))
+        }
+      case .sourceChanged(let id): sourceChanged(id)
       }
     }
   }
-
-  private func beginRead(_ read: ServedRead) {
-    guard let file = held[read.media] else { return serve(.readFailed(read.id, .unknown)) }
-    inFlight(Task { await self.finishRead(read, file) })
-  }
-
-  private func finishRead(_ read: ServedRead, _ file: HeldFile) async {
-    do {
-      serve(.readDone(read.id, try await serveDisk.read(read, path: file.path, facts: file.facts)))
-    } catch {
-      serve(.readFailed(read.id, .changed))
-    }
-    flush()
-  }
-
-  /// Work on the disk that this actor began. Each ends by itself, and none outlives the disk's thread.
-  private func inFlight(_ task: Task<Void, Never>) { _ = task }
 }
 
 struct MediaSession {

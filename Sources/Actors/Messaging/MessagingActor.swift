@@ -57,13 +57,14 @@ package actor MessagingActor {
     await answer { .told($0, message, queuedAt: SystemClock.wallMilliseconds()) }
   }
 
+  /// The question goes through the mailbox, behind what was posted before it: who has just joined may write.
   private func answer(_ event: (RequestID) -> MessagingEvent) async -> Answer {
     guard !isClosed else { return .stopped }
     let request = RequestID(nextRequest)
     nextRequest += 1
     return await withCheckedContinuation { continuation in
       waiting[request] = continuation
-      step(event(request))
+      switchboard.messaging.post(event(request))
     }
   }
 

@@ -8,6 +8,8 @@ package enum StoreMail: Sendable {
   case load(LoadID, ChannelID, [LogRange], byteCountMax: Int)
   case restore(ChannelID)
   case member(ChannelID, MemberRecord)
+  /// Shares and downloads. Nobody waits for it; trouble is told.
+  case apply([StoreWrite])
   /// Tell membership the newest hidden entry of each log.
   case tellHidden(ChannelID)
 }
@@ -54,7 +56,7 @@ package actor StoreActor {
       + "\(path.escapedLine) and a new one was begun: what others still have comes back from them"
   }
 
-  /// Runs until the switchboard closes.
+  /// Runs until the store's mailbox is closed.
   package func run() async {
     while true {
       let mail = await switchboard.store.next()
@@ -76,6 +78,7 @@ package actor StoreActor {
             StoredMember(
               channel: channel, peer: record.peer, displayName: record.displayName.text, isOnline: record.isOnline,
               incarnation: record.incarnation)))
+      case .apply(let more): writes += more
       case .load(let load, let channel, let ranges, let byteCountMax):
         switchboard.post(.messaging(.loaded(load, entries(channel, ranges, byteCountMax))))
       case .restore(let channel): restore(channel)
@@ -179,6 +182,11 @@ package actor StoreActor {
   package func delivered(in channel: ChannelID) throws(StoreError) -> [LogDelivery] {
     try store.delivered(in: channel).map { LogDelivery(log: $0.0, peer: $0.1, number: $0.2) }
   }
+
+  package func isShared(_ id: MediaID) throws(StoreError) -> Bool { try store.share(id) != nil }
+
+  /// Downloads of earlier runs that can be gone on with.
+  package func downloads() throws(StoreError) -> [StoredDownload] { try store.downloads() }
 
   package func shares(in channel: ChannelID) throws(StoreError) -> [StoredShare] { try store.shares(in: channel) }
 

@@ -13,6 +13,7 @@ package struct LinksMachine: Sendable {
   var dials: [LinkID: Dial] = [:]
   var fragments = FragmentPool()
   var kept: PeerID?
+  var introductions = Introductions()
   /// When to dial the kept peer again whose session was lost.
   var redialAt: Instant?
   var redialDelay = SessionRule.redialFirst
@@ -39,7 +40,7 @@ package struct LinksMachine: Sendable {
 
   package mutating func handle(_ event: LinksEvent, at now: Instant) -> [LinksEffect] {
     switch event {
-    case .channelOpened(let channel): return open(channel)
+    case .channelOpened(let channel): return open(channel) + dialIntroductions(now)
     case .channelClosed(let channel):
       channels.remove(channel)
       for peer in peers.keys { peers[peer]!.channels.remove(channel) }
@@ -61,7 +62,7 @@ package struct LinksMachine: Sendable {
       return [.sendFrame(link, message)]
     case .keep(let peer): return keep(peer, now)
     case .check(let peer): return check(peer, now)
-    case .introduce(let address): return introduce(address)
+    case .introduce(let address): return introduce(address, now)
     case .peerIsGone(let peer): return forgetSession(of: peer)
     case .woke: return tick(now)
     }

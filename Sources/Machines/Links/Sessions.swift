@@ -117,14 +117,6 @@ extension LinksMachine {
     return [.dial(link, address, expecting: peer, channels: shared)]
   }
 
-  mutating func introduce(_ address: Address) -> [LinksEffect] {
-    guard !channels.isEmpty else { return [] }
-    let link = LinkID(nextDial)
-    nextDial += 2
-    dials[link] = Dial(peer: nil)
-    return [.dial(link, address, expecting: nil, channels: channels.sorted())]
-  }
-
   mutating func keep(_ peer: PeerID?, _ now: Instant) -> [LinksEffect] {
     kept = peer
     redialAt = nil
@@ -170,6 +162,7 @@ extension LinksMachine {
 
   mutating func opened(_ link: LinkID, _ facts: SessionFacts, _ now: Instant) -> [LinksEffect] {
     let dial = dials.removeValue(forKey: link)
+    introductions.opened(link, facts.peer, isOurs: facts.peer == me, at: now)
     guard facts.peer != me, hasRoom(for: facts.peer) else { return [.close(link, afterWrites: false)] }
     var effects: [LinksEffect] = []
     var known = peers[facts.peer] ?? PeerLink(instance: facts.instance, incarnation: 0)
@@ -244,6 +237,7 @@ extension LinksMachine {
 
   mutating func closed(_ link: LinkID, _ now: Instant) -> [LinksEffect] {
     if let dial = dials.removeValue(forKey: link) {
+      introductions.failed(link, at: now)
       guard let peer = dial.peer else { return [] }
       if peers[peer]?.dial == link { peers[peer]!.dial = nil }
       return peers[peer]?.session == nil ? failed(peer, now) : []
@@ -354,7 +348,9 @@ extension LinksMachine {
         sessions[link] = nil
         continue
       }
-      if session.isInitiator, session.peer != kept, now - session.lastUsed >= SessionRule.idle {
+      if session.isInitiator, session.peer != kept, !introductions.names(session.peer),
+        now - session.lastUsed >= SessionRule.idle
+      {
         effects += [.sendFrame(link, .closing), .close(link, afterWrites: true)]
         sessions[link] = nil
         if peers[session.peer]?.session == link { peers[session.peer]!.session = nil }
@@ -367,8 +363,10 @@ extension LinksMachine {
         nextPing += 1
       }
     }
-    effects += redialKept(now)
-    if !sessions.isEmpty || redialAt != nil { effects.append(.wake(at: now + SessionRule.tick)) }
+    effects += redialKept(now) + dialIntroductions(now)
+    if !sessions.isEmpty || redialAt != nil || !introductions.isEmpty {
+      effects.append(.wake(at: now + SessionRule.tick))
+    }
     return effects
   }
 }

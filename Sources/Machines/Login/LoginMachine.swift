@@ -47,8 +47,6 @@ package enum LoginAnswer: Equatable, Sendable {
   case notInChannel
   case disk(String)
   case aborted
-  /// The node ended before it was answered.
-  case stopped
 }
 
 /// Who we are in this run, the connection state, and which channels we are in.
