@@ -15,7 +15,8 @@ func system(_ name: String, _ pkgConfig: String?, apt: String) -> Target {
 func room(_ name: String, _ dependencies: [String]) -> Target {
   .target(
     name: "Parley\(name)", dependencies: dependencies.map { .init(stringLiteral: $0) },
-    path: "Sources/\(name)", exclude: ["Wire", "LocalAPI"].contains(name) ? ["\(name).docc"] : [], swiftSettings: strict)
+    path: "Sources/\(name)", exclude: ["Wire", "LocalAPI"].contains(name) ? ["\(name).docc"] : [], swiftSettings: strict
+  )
 }
 
 func tests(_ name: String, _ dependencies: [String]) -> Target {
@@ -75,6 +76,9 @@ let package = Package(
     tests("Vocabulary", ["ParleyVocabulary"]),
     tests("Store", ["ParleyStore", "ParleyVocabulary"]),
     tests("Sockets", ["ParleySockets", "ParleyTransport", "ParleyVocabulary"]),
+    tests("Parley", ["Parley", "ParleyVocabulary"]),
+    tests("LocalAPI", ["ParleyLocalAPI", "Parley"]),
+    tests("App", ["ParleyApp", "ParleyLocalAPI", "Parley"]),
     tests("Tidy", []),
     tests("Hashing", ["ParleyHashing", "ParleyVocabulary"]),
     tests("Sealing", ["ParleySealing", "ParleyHashing", "ParleyVocabulary"]),
@@ -82,5 +86,6 @@ let package = Package(
     tests("Wire", ["ParleyWire", "ParleyHashing", "ParleyVocabulary"]),
     tests("Machines", ["ParleyMachines", "ParleyWire", "ParleyHashing", "ParleyVocabulary"]),
     tests("Disk", ["ParleyDisk", "ParleyWire", "ParleyHashing", "ParleyVocabulary"]),
+    tests("Simulation", ["ParleySimulation", "ParleyMachines", "ParleyWire", "ParleyVocabulary"]),
   ]
 )

@@ -26,7 +26,7 @@ struct Place: ~Copyable {
     case .folder(let path, let safe): (folderPath, name) = (path.isEmpty ? "." : path, safe.text)
     case .file(let path, _):
       let isNamed = path.utf8.last != UInt8(ascii: "/") && !path.isEmpty && !path.utf8.contains(0)
-      let last = path.split(separator: "/").last.map(String.init) ?? ""
+      let last = path.unicodeScalars.split(separator: "/").last.map(String.init) ?? ""
       guard isNamed, last != ".", last != ".." else {
         throw .failed(path: path, operation: "choosing a target", reason: "this names no file")
       }
@@ -84,7 +84,8 @@ struct Place: ~Copyable {
     throw .failed(path: folderPath, operation: "making a part file", reason: "every name drawn is taken")
   }
 
-  /// Allocates the blocks where the file system can, so that several downloads cannot count on the same space; else only
+  /// Allocates the blocks where the file system can, so that several downloads cannot count on the same space; else
+  /// only
   /// the size is set.
   func reserve(_ file: borrowing Descriptor, _ name: String, _ byteCount: UInt64) throws(DiskError) {
     guard byteCount > 0 else { return }

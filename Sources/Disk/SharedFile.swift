@@ -60,7 +60,7 @@ package enum SharedFile {
   }
 
   private static func name(of path: String) -> String {
-    let last = path.split(separator: "/").last.map(String.init) ?? path
+    let last = path.unicodeScalars.split(separator: "/").last.map(String.init) ?? path
     let isFit = (1...Limit.fileNameByteCountMax).contains(last.utf8.count) && last != "." && last != ".."
     return isFit && !last.utf8.contains(0) ? last : SafeFileName(received: last).text
   }
@@ -167,7 +167,8 @@ private final class HashingWork: Sendable {
   }
 }
 
-/// A shared file held open for serving. Safe to use from several threads: reading is positional and nothing else changes.
+/// A shared file held open for serving. Safe to use from several threads: reading is positional and nothing else
+/// changes.
 package final class SharedFileReader: Sendable {
   private let file: Descriptor
   private let path: String

@@ -33,7 +33,8 @@ final class Engine: Sendable {
     do {
       incarnation = try profile.nextIncarnation()
       store = try await StoreActor.open(
-        path: profile.path + "/store.sqlite", executor: storeThread, switchboard: switchboard)
+        path: profile.path + "/store.sqlite", me: profile.identity.peerID, executor: storeThread,
+        switchboard: switchboard)
       let outbox = try await store.outbox()
       switchboard.post(.messaging(.outboxRestored(outbox)))
     } catch {

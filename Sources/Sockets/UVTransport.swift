@@ -207,7 +207,9 @@ package final class UVTransport: Transport, @unchecked Sendable {
     let timer = wakeTimer ?? LoopTimer(loop.loop) { [unowned self] in wakeIfDue() }
     wakeTimer = timer
     let microseconds = UInt64((wakeInstant - now()).microseconds)
-    timer.start(milliseconds: microseconds / 1_000 + (microseconds % 1_000 == 0 ? 0 : 1))
+    // At least a millisecond: libuv before 1.45 runs a timer set for now within the round that is running, for ever if
+    // its callback sets it again, and reads no socket meanwhile.
+    timer.start(milliseconds: max(1, (microseconds + 999) / 1_000))
   }
 
   /// libuv's timers stand still while the machine sleeps and round to milliseconds; `now()` decides. `Links` asks every

@@ -133,7 +133,15 @@ extension Store {
     return logs
   }
 
-  /// The highest Lamport time stored in the channel; 0 when there is no entry.
+  /// The highest Lamport time of each log of the channel, and whose it is.
+  package func lamportMaxima(in channel: ChannelID) throws(StoreError) -> [(author: PeerID, lamport: UInt64)] {
+    guard let row = try row(of: channel) else { return [] }
+    return try database.rows("SELECT author, lamport_max FROM logs WHERE channel = ?", .integer(row)) {
+      (row) throws(StoreError) in (author: PeerID(try row.key(0)), lamport: row.bits(1))
+    }
+  }
+
+  /// The highest Lamport time stored in the channel, whoever said it; 0 when there is no entry.
   package func lamportMax(in channel: ChannelID) throws(StoreError) -> UInt64 {
     guard let row = try row(of: channel) else { return 0 }
     return try database.first("SELECT max(lamport_max) FROM logs WHERE channel = ?", .integer(row)) { $0.bits(0) } ?? 0

@@ -33,7 +33,8 @@ import Testing
   @Test(arguments: [
     ("", "say what to do"), ("sned team x", "did you mean parley send?"), ("frobnicate", "all commands"),
     ("send", "CHANNEL is missing"), ("send team", "TEXT is missing"), ("leave a b", "b is one too many"),
-    ("up --prot 1", "has no option --prot"), ("up --port", "--port needs a value"), ("up --port 1 --port 2", "given twice"),
+    ("up --prot 1", "has no option --prot"), ("up --port", "--port needs a value"),
+    ("up --port 1 --port 2", "given twice"),
     ("up --json=1", "takes no value"), ("leave \u{1B}[2J \u{1B}[2J", "\\u{1b}[2J is one too many"),
   ])
   func whatIsWrongIsAUsageError(_ line: String, _ part: String) {
@@ -58,7 +59,8 @@ import Testing
     let names = Set(CommandTable.all.map(\.name))
     #expect(
       names == [
-        "up", "down", "status", "id", "join", "leave", "channels", "members", "send", "tell", "hand", "share", "unshare",
+        "up", "down", "status", "id", "join", "leave", "channels", "members", "send", "tell", "hand", "share",
+        "unshare",
         "media", "download", "watch", "history", "chat",
       ])
   }
@@ -91,7 +93,8 @@ import Testing
 
   @Test(arguments: [
     ("not_in_channel", Failure.Status.noInput), ("message_too_long", .badData), ("no_source", .unavailable),
-    ("already_exists", .cannotCreate), ("queue_full", .tryAgain), ("profile_in_use", .tryAgain), ("other_user", .notPermitted),
+    ("already_exists", .cannotCreate), ("queue_full", .tryAgain), ("profile_in_use", .tryAgain),
+    ("other_user", .notPermitted),
     ("something_new", .unavailable),
   ])
   func codesHaveTheirExitStatus(_ code: String, _ status: Failure.Status) {

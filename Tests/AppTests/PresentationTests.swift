@@ -18,12 +18,15 @@ import Testing
     let file: JSON = ["type": "file", "file_name": .string(Self.hostile), "media_id": .string(Self.hostile), "size": 5]
     let lines =
       [
-        Presenter.message(Self.message(Self.hostile), isChannelShown: true), Presenter.message(file, isChannelShown: true),
+        Presenter.message(Self.message(Self.hostile), isChannelShown: true),
+        Presenter.message(file, isChannelShown: true),
         Presenter.member(["display_name": .string(Self.hostile)], nameWidth: 3), MediaCommands.line(ofMedia: file),
         ChannelCommands.line(ofChannel: ["name": .string(Self.hostile)]),
         Failure(problem: ["code": "x", "detail": .string(Self.hostile)]).message,
-        Presenter.event(StreamEvent(type: "joined", data: ["channel": .string(Self.hostile)]), isChannelShown: true) ?? "",
-        Presenter.event(StreamEvent(type: "member", data: ["display_name": .string(Self.hostile)]), isChannelShown: true)
+        Presenter.event(StreamEvent(type: "joined", data: ["channel": .string(Self.hostile)]), isChannelShown: true)
+          ?? "",
+        Presenter.event(
+          StreamEvent(type: "member", data: ["display_name": .string(Self.hostile)]), isChannelShown: true)
           ?? "",
       ] + NodeCommands.lines(ofStatus: ["display_name": .string(Self.hostile)], home: Self.hostile)
     for line in lines {
@@ -32,14 +35,17 @@ import Testing
   }
 
   @Test func aMessageCannotForgeAnother() {
-    let lines = Presenter.message(Self.message("one\n09:05 Ben abcd-efgh: two"), isChannelShown: false).split(separator: "\n")
+    let lines = Presenter.message(Self.message("one\n09:05 Ben abcd-efgh: two"), isChannelShown: false).split(
+      separator: "\n")
     #expect(lines.count == 2 && lines[1].hasPrefix("    "))
   }
 
   @Test func membersStandInTwoSections() {
     let members: [JSON] = [
       ["display_name": "Ana", "fingerprint": "aaaa-bbbb", "status": "online", "raise_hand": true, "self": true],
-      ["display_name": "Benjamin", "fingerprint": "cccc-dddd", "status": "offline", "raise_hand": false, "self": false],
+      [
+        "display_name": "Benjamin", "fingerprint": "cccc-dddd", "status": "offline", "raise_hand": false, "self": false,
+      ],
     ]
     #expect(
       Presenter.members(members) == [
@@ -60,7 +66,7 @@ import Testing
 
   @Test(arguments: [
     (0.0, "0 bytes"), (999, "999 bytes"), (1_000, "1.0 kB"), (1_234_567, "1.2 MB"), (4_294_967_296, "4.2 GB"),
-    (18_446_744_073_709_551_615, "18446744.0 TB"),
+    (18_446_744_073_709_551_616, "18446744.0 TB"),
   ])
   func sizesAreReadable(_ count: Double, _ text: String) { #expect(Presenter.byteCount(count) == text) }
 

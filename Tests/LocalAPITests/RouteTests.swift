@@ -3,7 +3,7 @@ import Parley
 import ParleyLocalAPI
 import Testing
 
-@Suite struct RouteTests {
+extension HTTPTests.RouteTests {
   static let id = FakeNode.mediaID.text
 
   struct Case: Sendable, CustomTestStringConvertible {
@@ -94,7 +94,9 @@ import Testing
     ("DELETE", "/v1/media/short", nil, 400, "bad_media_id"),
     ("POST", "/v1/downloads", #"{"media_id":"\#(id)"}"#, 400, "bad_request"),
   ])
-  func whatIsWrongIsSaidSo(_ method: String, _ target: String, _ body: String?, _ status: Int, _ code: String) async throws {
+  func whatIsWrongIsSaidSo(_ method: String, _ target: String, _ body: String?, _ status: Int, _ code: String)
+    async throws
+  {
     try await withServer { server, node in
       let response = try #require(TestClient(server.socketPath).call(method, target, body: body))
       #expect(response.status == status)
@@ -111,7 +113,8 @@ import Testing
     (ParleyError.notInChannel(try! ChannelName("team")), 404, "not_in_channel"),
     (.otherSecret(try! ChannelName("team")), 409, "other_secret"),
     (.messageTooLong(byteCount: 30_001, byteCountMax: 30_000), 413, "message_too_long"),
-    (.queueFull("too much"), 503, "queue_full"), (.noSpace(path: "/x", needByteCount: 2, haveByteCount: 1), 507, "no_space"),
+    (.queueFull("too much"), 503, "queue_full"),
+    (.noSpace(path: "/x", needByteCount: 2, haveByteCount: 1), 507, "no_space"),
   ])
   func whatTheNodeRefusesIsAProblem(_ error: ParleyError, _ status: Int, _ code: String) async throws {
     try await withServer { server, node in

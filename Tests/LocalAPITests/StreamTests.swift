@@ -3,7 +3,7 @@ import Parley
 import ParleyLocalAPI
 import Testing
 
-@Suite struct StreamTests {
+extension HTTPTests.StreamTests {
   private static let team = try! ChannelName("team")
 
   /// An open event stream: the head is read, and from here on nothing is missed.
@@ -70,7 +70,9 @@ import Testing
       let client = try listen(server)
       let body = String(repeating: "x", count: 20_000)
       let count = 5_000
-      for cursor in 1...count { node.emit(.message(FakeNode.message(body, cursor: UInt64(cursor), channel: Self.team))) }
+      for cursor in 1...count {
+        node.emit(.message(FakeNode.message(body, cursor: UInt64(cursor), channel: Self.team)))
+      }
       #expect(node.state.withLock { $0.bufferingCounts } == [256])
       var seen = 0
       var text = ""

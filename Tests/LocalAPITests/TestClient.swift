@@ -37,7 +37,7 @@ final class TestClient {
   @discardableResult func write(_ bytes: [UInt8]) -> Bool {
     var rest = bytes[...]
     while !rest.isEmpty {
-      let count = rest.withUnsafeBytes { send(socket, $0.baseAddress!, $0.count, Int32(MSG_NOSIGNAL.rawValue)) }
+      let count = rest.withUnsafeBytes { send(socket, $0.baseAddress!, $0.count, Int32(MSG_NOSIGNAL)) }
       guard count > 0 else { return false }
       rest = rest.dropFirst(count)
     }
@@ -69,7 +69,8 @@ final class TestClient {
     var from = 0
     while true {
       if buffer.count >= wanted.count {
-        for start in from...(buffer.count - wanted.count) where buffer[start..<start + wanted.count].elementsEqual(wanted) {
+        for start in from...(buffer.count - wanted.count)
+        where buffer[start..<start + wanted.count].elementsEqual(wanted) {
           defer { buffer.removeFirst(start + wanted.count) }
           return String(decoding: buffer[..<start], as: UTF8.self)
         }

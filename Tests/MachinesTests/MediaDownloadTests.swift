@@ -31,20 +31,28 @@ private struct Bench {
   }
 
   mutating func tell(_ event: DownloadEvent) {
-    for effect in machine.handle(event, at: now) {
-      log.append(effect)
-      switch effect {
-      case .request(let peer, let number, let request): open[peer, default: []].append((number, request))
-      case .cancel(let peer, let number): open[peer]!.removeAll { $0.number == number }
-      case .prepare: tell(.prepared(holding: resumed))
-      case .verify(let check, let bytes): tell(.pieceVerified(check.piece, isGood: check.accepts(bytes)))
-      case .write(let piece, let offset, let bytes):
-        written.replaceSubrange(Int(offset)..<Int(offset) + bytes.count, with: bytes)
-        writtenPieces.append(piece)
-        tell(.pieceWritten(piece))
-      case .progress, .dropSource, .wake, .finished, .failed: break
+    var events = [event]
+    while !events.isEmpty {
+      for effect in machine.handle(events.removeFirst(), at: now) {
+        log.append(effect)
+        if let next = carryOut(effect) { events.append(next) }
       }
     }
+  }
+
+  private mutating func carryOut(_ effect: DownloadEffect) -> DownloadEvent? {
+    switch effect {
+    case .request(let peer, let number, let request): open[peer, default: []].append((number, request))
+    case .cancel(let peer, let number): open[peer]!.removeAll { $0.number == number }
+    case .prepare: return .prepared(holding: resumed)
+    case .verify(let check, let bytes): return .pieceVerified(check.piece, isGood: check.accepts(bytes))
+    case .write(let piece, let offset, let bytes):
+      written.replaceSubrange(Int(offset)..<Int(offset) + bytes.count, with: bytes)
+      writtenPieces.append(piece)
+      return .pieceWritten(piece)
+    case .progress, .dropSource, .wake, .finished, .failed: break
+    }
+    return nil
   }
 
   mutating func answerOne(_ peer: PeerID, _ answer: (MediaRequest) -> MediaReply) {

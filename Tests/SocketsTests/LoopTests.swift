@@ -57,6 +57,21 @@ struct LoopTests {
     await station.run { $0.stop() }
   }
 
+  /// A node whose timer is due all the time must still hear its sockets.
+  @Test func wakesSetForNowDoNotStarveTheSockets() async throws {
+    let restless = Station { station, event in
+      if event == .woke { station.transport.wake(at: station.transport.now()) }
+    }
+    let dialler = Station()
+    for station in [restless, dialler] { try await station.start(multicastPort: 46_204) }
+    await restless.run { $0.wake(at: $0.now()) }
+    await restless.next { $0 == .woke ? () : nil }
+    let out = await dialler.dial(port: await restless.run { $0.tcpPort })
+    #expect(await dialler.connected() == out)
+    _ = await restless.accepted()
+    for station in [restless, dialler] { await station.run { $0.stop() } }
+  }
+
   @Test func stoppingEndsOpenConnectionsAndEvents() async throws {
     let (dialler, listener) = (Station(), Station())
     for station in [dialler, listener] { try await station.start(multicastPort: 46_203) }

@@ -24,7 +24,9 @@ struct EntryTests {
     #expect(try store.lamportMax(in: channel(1)) == Limit.counterMax)
     #expect(try store.entryCount(in: channel(1)) == 2)
     #expect(try store.entryCount(in: channel(2)) == 0)
+    #expect(try store.lamportMaxima(in: channel(1)).map(\.lamport) == [Limit.counterMax])
     #expect(try store.lamportMax(in: channel(2)) == 0)
+    #expect(try store.lamportMaxima(in: channel(2)).isEmpty)
   }
 
   @Test func duplicatesChangeNothing() throws {

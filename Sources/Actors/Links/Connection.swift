@@ -21,7 +21,8 @@ final class Connection {
   var stage: Stage
   /// Half-open connections are ended then.
   let handshakeEnd: Instant
-  var isPaused = false
+  /// Being closed because its handshake took too long.
+  var isGivenUp = false
 
   init(
     id: ConnectionID, link: LinkID, remote: Address, purpose: SessionPurpose?, stage: Stage, handshakeEnd: Instant
@@ -39,7 +40,8 @@ final class Connection {
     return nil
   }
 
-  var isOpen: Bool { session != nil }
+  /// Its handshake may still end well.
+  var isHalfOpen: Bool { session == nil && !isGivenUp }
 }
 
 /// Bounds of what strangers can make a node hold.

@@ -119,7 +119,7 @@ extension LinksActor {
     step(.sessionMessage(connection.link, message))
     if !isHeldBack, switchboard.messaging.count > 2_048 {
       isHeldBack = true
-      for connection in connections.values where connection.purpose == .chat {
+      for connection in connections.values where connection.session?.purpose == .chat {
         transport.setReading(false, connection.id)
       }
       schedule()

@@ -117,16 +117,13 @@ package actor LinksActor {
       machineWake = nil
       step(.woke)
     }
-    while let first = halfOpen.first, let connection = connections[first], connection.handshakeEnd <= now {
-      halfOpen.removeFirst()
-      transport.close(first, afterWrites: false)
-    }
-    for connection in connections.values where !connection.isOpen && connection.handshakeEnd <= now {
+    for connection in connections.values where connection.isHalfOpen && connection.handshakeEnd <= now {
+      connection.isGivenUp = true
       transport.close(connection.id, afterWrites: false)
     }
     if isHeldBack, switchboard.messaging.count < 512 {
       isHeldBack = false
-      for connection in connections.values where connection.purpose == .chat {
+      for connection in connections.values where connection.session?.purpose == .chat {
         transport.setReading(true, connection.id)
       }
     }
@@ -135,7 +132,7 @@ package actor LinksActor {
 
   func schedule() {
     var due = machineWake
-    if let end = connections.values.lazy.filter({ !$0.isOpen }).map(\.handshakeEnd).min() {
+    if let end = connections.values.lazy.filter(\.isHalfOpen).map(\.handshakeEnd).min() {
       due = due.map { min($0, end) } ?? end
     }
     if isHeldBack {

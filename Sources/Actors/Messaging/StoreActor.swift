@@ -18,19 +18,21 @@ package actor StoreActor {
   private let executor: ThreadExecutor
   private let switchboard: Switchboard
   private let store: Store
+  private let me: PeerID
 
   package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
   /// Opens the database on its own thread.
   package static func open(
-    path: String, executor: ThreadExecutor, switchboard: Switchboard
+    path: String, me: PeerID, executor: ThreadExecutor, switchboard: Switchboard
   ) async throws(StoreError) -> StoreActor {
     let store = try await Opener(executor: executor).open(path)
-    return StoreActor(store: store, executor: executor, switchboard: switchboard)
+    return StoreActor(store: store, me: me, executor: executor, switchboard: switchboard)
   }
 
-  private init(store: sending Store, executor: ThreadExecutor, switchboard: Switchboard) {
+  private init(store: sending Store, me: PeerID, executor: ThreadExecutor, switchboard: Switchboard) {
     self.store = store
+    self.me = me
     self.executor = executor
     self.switchboard = switchboard
   }
@@ -126,7 +128,7 @@ package actor StoreActor {
       let logs = try store.logs(in: channel).map {
         RestoredLog(key: $0.key, contiguous: $0.contiguous, beyond: $0.beyond)
       }
-      let lamport = try store.lamportMax(in: channel)
+      let lamport = LamportRule.restored(try store.lamportMaxima(in: channel), me: me)
       let members = try store.members(in: channel).compactMap { member -> MemberRecord? in
         guard let name = try? DisplayName(member.displayName) else { return nil }
         return MemberRecord(

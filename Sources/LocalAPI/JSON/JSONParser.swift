@@ -10,6 +10,11 @@ package struct JSONError: Error, Equatable, Sendable, CustomStringConvertible {
   package let reason: Reason
   package let offset: Int
 
+  package init(reason: Reason, offset: Int) {
+    self.reason = reason
+    self.offset = offset
+  }
+
   package var description: String {
     let what =
       switch reason {

@@ -13,6 +13,9 @@ package struct LinksMachine: Sendable {
   var dials: [LinkID: Dial] = [:]
   var fragments = FragmentPool()
   var kept: PeerID?
+  /// When to dial the kept peer again whose session was lost.
+  var redialAt: Instant?
+  var redialDelay = SessionRule.redialFirst
   var nextDial: UInt64 = 2
   var nextCounter: UInt64 = 1
   var nextPing: UInt64 = 1
@@ -47,7 +50,7 @@ package struct LinksMachine: Sendable {
     case .directOpened(let channel, let peer, let instance, let address, let message):
       return direct(message, channel, peer, instance, address)
     case .sessionOpened(let link, let facts): return opened(link, facts, now)
-    case .sessionClosed(let link, _): return closed(link)
+    case .sessionClosed(let link, _): return closed(link, now)
     case .sessionMessage(let link, let message): return received(message, link, now)
     case .channelsProven(let link, let proven): return proved(proven, link)
     case .multicast(let channel, let frames): return multicast(channel, frames)
@@ -190,31 +193,44 @@ package struct LinksMachine: Sendable {
     }
     // Two claims of one counter can be under verification at once: the window decides here, too.
     guard isFresh(author, instance, counter, channel) else { return [] }
-    if case .presence(let presence, _) = claim { adopt(presence, channel, address) }
-    guard var known = peers[author], known.instance == instance else { return [] }
+    var effects: [LinksEffect] = []
+    if case .presence(let presence, _) = claim { effects = adopt(presence, channel, address) }
+    guard var known = peers[author], known.instance == instance else { return effects }
     known.live[channel, default: ReplayWindow()].accept(counter)
     peers[author] = known
     switch claim {
     case .presence(let presence, _):
-      return [.tell(.membership(.presenceHeard(channel, presence, overSession: address == nil)))]
-    case .live(let live, _): return [.tell(.membership(.liveHeard(channel, live)))]
+      effects.append(.tell(.membership(.presenceHeard(channel, presence, overSession: address == nil))))
+    case .live(let live, _): effects.append(.tell(.membership(.liveHeard(channel, live))))
     }
+    return effects
   }
 
-  /// Learns port, instance and a candidate address. The confirmed address changes only with an echo from the new one.
-  private mutating func adopt(_ presence: Presence, _ channel: ChannelID, _ address: Address?) {
+  /// Learns port, instance and a candidate address. The confirmed address changes only with an echo from the new one,
+  /// which is asked for here: nobody else would write there.
+  private mutating func adopt(_ presence: Presence, _ channel: ChannelID, _ address: Address?) -> [LinksEffect] {
     var known = peers[presence.author] ?? PeerLink(instance: presence.instance, incarnation: presence.incarnation)
-    guard presence.incarnation >= known.incarnation else { return }
+    guard presence.incarnation >= known.incarnation else { return [] }
+    var effects: [LinksEffect] = []
     if known.instance != presence.instance {
       instances[known.instance] = nil
+      effects += dropSession(&known)
       known.startAgain(as: presence.instance)
     }
     known.incarnation = presence.incarnation
     known.tcpPort = presence.tcpPort
     known.channels.insert(channel)
-    if let address { known.candidate = address }
+    if let address {
+      known.candidate = address
+      if let confirmed = known.confirmed, confirmed != address {
+        let question = DirectMessage(counter: takeCounter(), parts: [.probe(nonce: presence.counter)])
+        effects.append(
+          .unicast(channel, to: address, [], direct: DirectFor(peer: presence.author, message: question)))
+      }
+    }
     instances[presence.instance] = presence.author
     peers[presence.author] = known
+    return effects
   }
 
   private mutating func direct(

@@ -14,6 +14,8 @@ struct PeerLink: Equatable, Sendable {
   var confirmed: Address?
   var live: [ChannelID: ReplayWindow] = [:]
   var direct: [ChannelID: ReplayWindow] = [:]
+  /// Where the session that stands, or stood last, came from or went: all there is of whom no datagram reaches.
+  var reached: Address?
   var session: LinkID?
   var dial: LinkID?
   /// Waits for the session that is being dialled.
@@ -27,7 +29,7 @@ struct PeerLink: Equatable, Sendable {
     self.incarnation = incarnation
   }
 
-  var dialAddress: Address? { (confirmed ?? candidate).map { $0.with(port: tcpPort) } }
+  var dialAddress: Address? { (confirmed ?? candidate ?? reached).map { $0.with(port: tcpPort) } }
 
   mutating func startAgain(as instance: Instance) {
     self.instance = instance
@@ -48,6 +50,14 @@ struct Session: Equatable, Sendable {
   var pingSent: Instant?
 }
 
+extension Session {
+  init(_ facts: SessionFacts, _ now: Instant) {
+    self.init(
+      peer: facts.peer, instance: facts.instance, isInitiator: facts.isInitiator, channels: Set(facts.channels),
+      lastHeard: now, lastUsed: now)
+  }
+}
+
 struct Dial: Equatable, Sendable {
   /// Nil when dialled by address alone.
   let peer: PeerID?
@@ -63,6 +73,9 @@ enum SessionRule {
   /// Closed when nobody has used it for this long and it is not kept.
   static let idle = Span.seconds(30)
   static let tick = Span.milliseconds(500)
+  /// A kept session that was lost is dialled again after this long, and each time after twice as long, up to…
+  static let redialFirst = Span.seconds(1)
+  static let redialSlowest = Span.seconds(30)
 }
 
 extension LinksMachine {
@@ -83,13 +96,13 @@ extension LinksMachine {
     known.queue.append(message)
     known.queuedByteCount += byteCount
     peers[peer] = known
-    return dial(peer)
+    return dial(peer, now)
   }
 
-  mutating func dial(_ peer: PeerID) -> [LinksEffect] {
+  mutating func dial(_ peer: PeerID, _ now: Instant) -> [LinksEffect] {
     guard var known = peers[peer], known.session == nil, known.dial == nil else { return [] }
     let shared = known.channels.intersection(channels).sorted()
-    guard let address = known.dialAddress, address.port != 0, !shared.isEmpty else { return failed(peer) }
+    guard let address = known.dialAddress, address.port != 0, !shared.isEmpty else { return failed(peer, now) }
     let link = LinkID(nextDial)
     nextDial += 2
     known.dial = link
@@ -108,8 +121,10 @@ extension LinksMachine {
 
   mutating func keep(_ peer: PeerID?, _ now: Instant) -> [LinksEffect] {
     kept = peer
+    redialAt = nil
+    redialDelay = SessionRule.redialFirst
     guard let peer else { return [] }
-    return dial(peer) + [.wake(at: now + SessionRule.tick)]
+    return dial(peer, now) + [.wake(at: now + SessionRule.tick)]
   }
 
   mutating func check(_ peer: PeerID, _ now: Instant) -> [LinksEffect] {
@@ -122,9 +137,9 @@ extension LinksMachine {
     var effects: [LinksEffect] = []
     if let link {
       sessions[link] = nil
-      effects.append(.close(link, afterWrites: false))
+      effects += [.sendFrame(link, .closing), .close(link, afterWrites: false)]
     }
-    return effects + dial(peer)
+    return effects + dial(peer, now)
   }
 
   mutating func forgetSession(of peer: PeerID) -> [LinksEffect] {
@@ -139,43 +154,55 @@ extension LinksMachine {
     return [.close(link, afterWrites: false)]
   }
 
+  /// The session of a run that is over: nothing more is to be learnt from its end.
+  mutating func dropSession(_ known: inout PeerLink) -> [LinksEffect] {
+    guard let link = known.session, sessions[link]?.instance == known.instance else { return [] }
+    known.session = nil
+    sessions[link] = nil
+    return [.close(link, afterWrites: false)]
+  }
+
   mutating func opened(_ link: LinkID, _ facts: SessionFacts, _ now: Instant) -> [LinksEffect] {
     let dial = dials.removeValue(forKey: link)
     guard facts.peer != me else { return [.close(link, afterWrites: false)] }
+    var effects: [LinksEffect] = []
     var known = peers[facts.peer] ?? PeerLink(instance: facts.instance, incarnation: 0)
     if known.instance != facts.instance {
       instances[known.instance] = nil
+      effects += dropSession(&known)
       known.startAgain(as: facts.instance)
     }
     instances[facts.instance] = facts.peer
     known.channels.formUnion(facts.channels)
     if known.dial == link { known.dial = nil }
-    var effects: [LinksEffect] = []
+    known.reached = facts.remote
+    if known.tcpPort == 0, facts.isInitiator { known.tcpPort = facts.remote.port }
     if let standing = known.session, let other = sessions[standing], other.instance == facts.instance {
       // Both dialled: the one dialled by the smaller PeerID stays.
       let newIsSmallers = facts.isInitiator == (me < facts.peer)
       let standingIsSmallers = other.isInitiator == (me < facts.peer)
       if standingIsSmallers, !newIsSmallers {
+        // Heard to its end all the same: the other side may have written into it before it knew of both.
         peers[facts.peer] = known
-        return [.close(link, afterWrites: false)] + checked(facts.peer)
+        sessions[link] = Session(facts, now)
+        return effects + [.sendFrame(link, .closing)] + checked(facts.peer)
       }
-      sessions[standing] = nil
-      effects.append(.close(standing, afterWrites: true))
+      effects.append(.sendFrame(standing, .closing))
     }
     known.session = link
     let queue = known.queue
     known.queue = []
     known.queuedByteCount = 0
     peers[facts.peer] = known
-    sessions[link] = Session(
-      peer: facts.peer, instance: facts.instance, isInitiator: facts.isInitiator, channels: Set(facts.channels),
-      lastHeard: now, lastUsed: now)
+    if kept == facts.peer { redialDelay = SessionRule.redialFirst }
+    sessions[link] = Session(facts, now)
     effects += queue.map { .sendFrame(link, $0) }
-    effects += checked(facts.peer)
+    let wasIntroduced = dial != nil && dial?.peer == nil
     for channel in facts.channels {
       effects.append(
-        .tell(.membership(.sessionOpened(channel, facts.peer, facts.instance, wasIntroduced: dial?.peer == nil))))
+        .tell(.membership(.sessionOpened(channel, facts.peer, facts.instance, wasIntroduced: wasIntroduced))))
     }
+    effects += checked(facts.peer)
     let unproven = channels.subtracting(facts.channels).sorted()
     if !unproven.isEmpty { effects.append(.prove(link, unproven)) }
     return effects + [.wake(at: now + SessionRule.tick)]
@@ -187,22 +214,24 @@ extension LinksMachine {
     return [.tell(.membership(.dialSucceeded(peer)))]
   }
 
-  mutating func closed(_ link: LinkID) -> [LinksEffect] {
+  mutating func closed(_ link: LinkID, _ now: Instant) -> [LinksEffect] {
     if let dial = dials.removeValue(forKey: link) {
       guard let peer = dial.peer else { return [] }
       if peers[peer]?.dial == link { peers[peer]!.dial = nil }
-      return peers[peer]?.session == nil ? failed(peer) : []
+      return peers[peer]?.session == nil ? failed(peer, now) : []
     }
     guard let session = sessions.removeValue(forKey: link) else { return [] }
     guard peers[session.peer]?.session == link else { return [] }
     peers[session.peer]!.session = nil
+    if session.peer == kept { redialAt = now + redialDelay }
     return [
       .tell(.messaging(.sessionFailed(session.peer))),
       .tell(.membership(.sessionLost(session.peer, session.instance))),
     ]
   }
 
-  private mutating func failed(_ peer: PeerID) -> [LinksEffect] {
+  private mutating func failed(_ peer: PeerID, _ now: Instant) -> [LinksEffect] {
+    if kept == peer { redialAt = now + redialDelay }
     guard var known = peers[peer] else { return [] }
     known.queue = []
     known.queuedByteCount = 0
@@ -249,6 +278,7 @@ extension LinksMachine {
     case .closing:
       sessions[link] = nil
       if peers[peer]?.session == link { peers[peer]!.session = nil }
+      if peer == kept, peers[peer]?.session == nil { redialAt = now + SessionRule.redialFirst }
       return [.close(link, afterWrites: true)]
     case .presence(let channel, let signed):
       guard session.channels.contains(channel), let presence = try? Presence(decoding: signed.object[...]),
@@ -270,6 +300,15 @@ extension LinksMachine {
     }
   }
 
+  /// Whoever watches its successor goes on watching it after the session broke and the suspicion was refuted.
+  private mutating func redialKept(_ now: Instant) -> [LinksEffect] {
+    guard let peer = kept, let at = redialAt, at <= now else { return [] }
+    redialAt = nil
+    guard peers[peer]?.session == nil else { return [] }
+    redialDelay = min(redialDelay * 2, SessionRule.redialSlowest)
+    return dial(peer, now)
+  }
+
   /// Probes quiet sessions, gives up silent ones, closes idle ones, and asks to be woken while there are any.
   mutating func tick(_ now: Instant) -> [LinksEffect] {
     var effects: [LinksEffect] = []
@@ -277,7 +316,14 @@ extension LinksMachine {
       var session = sessions[link]!
       if let sent = session.pingSent, now - sent >= SessionRule.silence {
         effects.append(.close(link, afterWrites: false))
-        effects += closed(link)
+        effects += closed(link, now)
+        continue
+      }
+      let isOurs = peers[session.peer]?.session == link
+      if !isOurs, now - session.lastHeard >= SessionRule.silence {
+        // It was to be closed by the other side.
+        effects.append(.close(link, afterWrites: true))
+        sessions[link] = nil
         continue
       }
       if session.isInitiator, session.peer != kept, now - session.lastUsed >= SessionRule.idle {
@@ -293,7 +339,8 @@ extension LinksMachine {
         nextPing += 1
       }
     }
-    if !sessions.isEmpty { effects.append(.wake(at: now + SessionRule.tick)) }
+    effects += redialKept(now)
+    if !sessions.isEmpty || redialAt != nil { effects.append(.wake(at: now + SessionRule.tick)) }
     return effects
   }
 }

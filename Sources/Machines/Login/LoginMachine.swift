@@ -111,9 +111,15 @@ package struct LoginMachine: Sendable {
 
   /// Says goodbye; the profile goes on remembering the channels.
   private mutating func leaveAll() -> [LoginEffect] {
-    let all = places.keys.sorted()
+    let all = places
     places = [:]
-    return all.flatMap { leaving($0) }
+    return all.sorted { $0.key < $1.key }.flatMap { channel, place -> [LoginEffect] in
+      switch place {
+      // Nothing is open yet, but somebody waits for it.
+      case .opening(_, let requests): return requests.map { .answer($0, .aborted) }
+      case .open: return leaving(channel)
+      }
+    }
   }
 
   /// Membership closes the channel in the links once it has said goodbye.

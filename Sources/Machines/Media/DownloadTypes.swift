@@ -84,7 +84,7 @@ package enum SourceFault: Equatable, Sendable, CustomStringConvertible {
   case misbehaved
 
   /// Whether it is never asked again for this media.
-  var isForGood: Bool {
+  package var isForGood: Bool {
     switch self {
     case .refused, .silent: false
     case .badManifest, .badPieceHashes, .badPiece, .misbehaved: true

@@ -33,7 +33,8 @@ package struct ServedRead: Equatable, Sendable {
   package let byteCount: Int
 }
 
-/// Serves everybody's requests: peers in turn, few reads at once, and nothing read for a connection that cannot take it.
+/// Serves everybody's requests: peers in turn, few reads at once, and nothing read for a connection that cannot take
+/// it.
 package struct ServingMachine: Sendable {
   package static let requestsPerPeerMax = 256
   package static let readsMax = 4

@@ -26,12 +26,16 @@ struct ChannelMembers: Equatable, Sendable {
   var burstIndex = 0
   var nextBeacon: Instant
   private let me: PeerID
+  private let instance: Instance
 
-  init(displayName: DisplayName, incarnation: UInt64, nonce: UInt64, me: PeerID, now: Instant) {
+  init(
+    displayName: DisplayName, incarnation: UInt64, nonce: UInt64, me: PeerID, instance: Instance, now: Instant
+  ) {
     self.displayName = displayName
     self.incarnation = incarnation
     self.nonce = nonce
     self.me = me
+    self.instance = instance
     ownStatus = Self.status(displayName, isOnline: true, me)
     ownStatusHash = Presence.hash(ofStatus: ownStatus)
     nextBeacon = now + MembershipRule.burst[0]
@@ -81,11 +85,14 @@ struct ChannelMembers: Equatable, Sendable {
   }
 
   mutating func noteHand(_ entry: Entry, isRaised: Bool) {
-    if let known = hands[entry.key], known.order >= entry.order { return }
+    // Of several in one entry, which share its place, the last counts.
+    if let known = hands[entry.key], known.order > entry.order { return }
     hands[entry.key] = Hand(order: entry.order, isRaised: isRaised)
     if entry.key.author == me {
+      // A hand is that of one run: those of our earlier ones are down, here as everywhere.
+      guard entry.key.log == instance else { return }
       isOwnHandRaised = isRaised
-    } else if var member = members[entry.key.author], member.instance == entry.key.log {
+    } else if var member = members[entry.key.author], member.instance == entry.key.log, member.isPresent {
       member.isHandRaised = isRaised
       members[entry.key.author] = member
     }
@@ -115,10 +122,13 @@ extension MemberState {
     phase = .gone
     isHandRaised = false
     statusHash = 0
+    counter = 0
+    goodbye = 0
   }
 
   mutating func take(_ presence: Presence, _ peer: PeerID, _ now: Instant) {
     incarnation = presence.incarnation
+    counter = presence.counter
     lastHeard = now
     // An interval of years would keep a crashed member present for years.
     interval = min(.milliseconds(Int(clamping: min(presence.intervalMilliseconds, 3_600_000))), .seconds(600))

@@ -11,7 +11,7 @@ struct MemberState: Equatable, Sendable {
     case present
     /// → `present`: anything fresh and authenticated. → `gone`: probes go unanswered and the dial fails.
     case suspect(Probing)
-    /// → `claimed`: a presence with a higher counter or incarnation.
+    /// → `claimed`: a presence with a higher counter or incarnation. → `present`: a session opens.
     case gone
   }
 
@@ -21,6 +21,8 @@ struct MemberState: Equatable, Sendable {
     var nextAt: Instant
     /// The dial that has the last word is on its way.
     var isDialling = false
+    /// Ours, not somebody else's: the others are told with every probe, for one datagram may be lost.
+    var isFirstHand = false
   }
 
   var instance: Instance
@@ -31,6 +33,10 @@ struct MemberState: Equatable, Sendable {
   /// How long until its next beacon at the latest.
   var interval: Span
   var statusHash: UInt64 = 0
+  /// Of the newest presence.
+  var counter: UInt64 = 0
+  /// Of its goodbye: what it said before that says nothing any more.
+  var goodbye: UInt64 = 0
   /// What it wants echoed.
   var theirNonce: UInt64 = 0
   var digest: HeadsDigest

@@ -91,7 +91,7 @@ package struct MembershipMachine: Sendable {
   ) -> [MembershipEffect] {
     guard channels[channel] == nil else { return [] }
     var state = ChannelMembers(
-      displayName: displayName, incarnation: incarnation, nonce: takeNonce(), me: me, now: now)
+      displayName: displayName, incarnation: incarnation, nonce: takeNonce(), me: me, instance: instance, now: now)
     for record in remembered where record.peer != me { state.remember(record, now) }
     channels[channel] = state
     return [beacon(channel, full: true), .announce(channel, state.ownView(me))]
@@ -140,12 +140,22 @@ package struct MembershipMachine: Sendable {
     guard state.members[peer] != nil || state.members.count < Limit.membersPerChannelMax else { return [] }
     var member = state.members[peer] ?? state.newMember(presence, now)
     guard presence.incarnation >= member.incarnation else { return [] }
-    let before = member.view(peer)
     var effects: [MembershipEffect] = []
-    if member.instance != presence.instance {
-      if member.isPresent { effects.append(.tell(.messaging(.memberGone(channel, peer)))) }
+    if member.instance == presence.instance {
+      // Overtaken on the way by a later one, or by the goodbye.
+      guard presence.counter > member.counter, presence.counter > member.goodbye else { return [] }
+    } else {
+      // It was started again: the run that was listed is over, for the application and for messaging, too.
+      let before = member.view(peer)
       member.startAgain(as: presence)
+      member.incarnation = presence.incarnation
+      state.members[peer] = member
+      channels[channel] = state
+      effects += settle(channel, peer, before, isStartingAgain: true, at: now)
+      state = channels[channel]!
+      member = state.members[peer]!
     }
+    let before = member.view(peer)
     member.take(presence, peer, now)
     if overSession { member.phase = .present }
     switch member.phase {
@@ -164,7 +174,7 @@ package struct MembershipMachine: Sendable {
       if presence.statusHash != member.statusHash {
         effects.append(answer(channel, peer, [.probe(nonce: state.nonce)]))
       }
-      effects += settle(channel, peer, before)
+      effects += settle(channel, peer, before, at: now)
       effects.append(
         .tell(.messaging(.presenceHeard(channel, peer, PresenceFacts(presence)))))
     }
@@ -195,12 +205,14 @@ package struct MembershipMachine: Sendable {
       member.displayName = message.sender.displayName
       member.lastHeard = now
     } else {
-      guard member.isPresent else { return [] }
+      // Said before it came back, and overtaken on the way.
+      guard live.counter > member.counter else { return [] }
+      member.goodbye = live.counter
       member.phase = .gone
     }
     state.members[live.author] = member
     channels[channel] = state
-    return settle(channel, live.author, before)
+    return settle(channel, live.author, before, at: now)
   }
 
   private mutating func probed(
@@ -218,17 +230,17 @@ package struct MembershipMachine: Sendable {
     guard var state = channels[channel], var member = state.members[peer] else { return [] }
     let before = member.view(peer)
     switch member.phase {
-    case .claimed(let probing), .suspect(let probing):
-      guard nonce == probing.nonce || nonce == state.nonce else { return [] }
+    case .claimed(let probing): guard nonce == probing.nonce || nonce == state.nonce else { return [] }
+    // What answers an earlier question may have been on its way for long.
+    case .suspect(let probing): guard nonce == probing.nonce else { return [] }
     case .present: break
-    case .gone:
-      guard nonce == state.nonce else { return [] }
+    case .gone: return []
     }
     member.phase = .present
     member.lastHeard = now
     state.members[peer] = member
     channels[channel] = state
-    return settle(channel, peer, before)
+    return settle(channel, peer, before, at: now)
   }
 
   private mutating func stored(_ entry: Entry, _ channel: ChannelID) -> [MembershipEffect] {
@@ -248,7 +260,9 @@ package struct MembershipMachine: Sendable {
   }
 
   /// Says what changed of a member: to the application, the disk, and messaging.
-  mutating func settle(_ channel: ChannelID, _ peer: PeerID, _ before: MemberView?) -> [MembershipEffect] {
+  mutating func settle(
+    _ channel: ChannelID, _ peer: PeerID, _ before: MemberView?, isStartingAgain: Bool = false, at now: Instant
+  ) -> [MembershipEffect] {
     guard var state = channels[channel], var member = state.members[peer] else { return [] }
     if member.isPresent, member.displayName != nil { member.isListed = true }
     let isFirst = member.isPresent && !state.present.contains(peer)
@@ -256,6 +270,8 @@ package struct MembershipMachine: Sendable {
     if isLast { member.isHandRaised = false }
     if isFirst {
       state.present.insert(peer)
+      // Those who were cut off from us find us sooner when all speak up.
+      state.becomeLively(now)
       if let hand = state.hands[LogKey(author: peer, log: member.instance)] { member.isHandRaised = hand.isRaised }
     }
     if isLast { state.present.remove(peer) }
@@ -268,7 +284,7 @@ package struct MembershipMachine: Sendable {
     }
     if isLast {
       effects.append(.tell(.messaging(.memberGone(channel, peer))))
-      if !channels.values.contains(where: { $0.present.contains(peer) }) {
+      if !isStartingAgain, !channels.values.contains(where: { $0.present.contains(peer) }) {
         effects.append(.tell(.links(.peerIsGone(peer))))
       }
     }

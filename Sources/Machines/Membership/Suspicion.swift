@@ -6,20 +6,19 @@ extension MembershipMachine {
     _ channel: ChannelID, _ peer: PeerID, _ instance: Instance, _ wasIntroduced: Bool, _ now: Instant
   ) -> [MembershipEffect] {
     guard var state = channels[channel] else { return [] }
-    guard var member = state.members[peer], member.instance == instance else {
-      // Known by the session alone (multicast does not reach): it learns who we are there.
-      return [.tell(.links(.unicast(channel, peer, [presence(channel, full: true)], direct: [])))]
+    let greeting = MembershipEffect.tell(
+      .links(.unicast(channel, peer, [presence(channel, full: true)], direct: [])))
+    // Known by the session alone (multicast does not reach): it learns who we are there.
+    guard var member = state.members[peer], member.instance == instance, member.displayName != nil else {
+      return [greeting]
     }
     let before = member.view(peer)
-    if wasIntroduced || member.displayName == nil {
-      return [.tell(.links(.unicast(channel, peer, [presence(channel, full: true)], direct: [])))]
-    }
     // A handshake is as fresh as an echo.
     member.phase = .present
     member.lastHeard = now
     state.members[peer] = member
     channels[channel] = state
-    return settle(channel, peer, before)
+    return settle(channel, peer, before, at: now) + (wasIntroduced ? [greeting] : [])
   }
 
   mutating func sessionAlive(_ peer: PeerID, _ instance: Instance, _ now: Instant) -> [MembershipEffect] {
@@ -39,10 +38,7 @@ extension MembershipMachine {
     for channel in channels.keys.sorted() {
       guard let member = channels[channel]!.members[peer], member.instance == instance, case .present = member.phase
       else { continue }
-      effects += suspect(channel, peer, now)
-      effects.append(
-        .tell(
-          .links(.multicast(channel, [.plain(.suspect(peer, incarnation: member.incarnation))]))))
+      effects += suspect(channel, peer, now, isFirstHand: true)
     }
     return effects
   }
@@ -60,25 +56,28 @@ extension MembershipMachine {
     return suspect(channel, peer, now)
   }
 
-  private mutating func suspect(_ channel: ChannelID, _ peer: PeerID, _ now: Instant) -> [MembershipEffect] {
-    let nonce = takeNonce()
-    channels[channel]!.members[peer]!.phase = .suspect(
-      .init(nonce: nonce, sentCount: 1, nextAt: now + MembershipRule.probeDistances[0]))
-    return [answer(channel, peer, [.probe(nonce: nonce)])]
+  private mutating func suspect(
+    _ channel: ChannelID, _ peer: PeerID, _ now: Instant, isFirstHand: Bool = false
+  ) -> [MembershipEffect] {
+    let probing = MemberState.Probing(
+      nonce: takeNonce(), sentCount: 1, nextAt: now + MembershipRule.probeDistances[0], isFirstHand: isFirstHand)
+    channels[channel]!.members[peer]!.phase = .suspect(probing)
+    return probe(channel, peer, probing)
   }
 
-  mutating func dialSucceeded(_ peer: PeerID, _ now: Instant) -> [MembershipEffect] {
-    var effects: [MembershipEffect] = []
-    for channel in channels.keys.sorted() {
-      guard var member = channels[channel]!.members[peer], case .suspect = member.phase else { continue }
-      let before = member.view(peer)
-      member.phase = .present
-      member.lastHeard = now
-      channels[channel]!.members[peer] = member
-      effects += settle(channel, peer, before)
-    }
-    return effects
+  /// Only who has lost a session says it to all: of silence each hears for itself.
+  private func probe(_ channel: ChannelID, _ peer: PeerID, _ probing: MemberState.Probing) -> [MembershipEffect] {
+    let question = answer(channel, peer, [.probe(nonce: probing.nonce)])
+    guard probing.isFirstHand else { return [question] }
+    let incarnation = channels[channel]!.members[peer]!.incarnation
+    return [
+      question, .tell(.links(.multicast(channel, [.plain(.suspect(peer, incarnation: incarnation))]))),
+    ]
   }
+
+  /// Its session has been announced already, channel by channel: where it still is suspected, the peer lives but is in
+  /// that channel no more, or runs anew.
+  mutating func dialSucceeded(_ peer: PeerID, _ now: Instant) -> [MembershipEffect] { dialFailed(peer, now) }
 
   mutating func dialFailed(_ peer: PeerID, _ now: Instant) -> [MembershipEffect] {
     var effects: [MembershipEffect] = []
@@ -89,7 +88,7 @@ extension MembershipMachine {
       let before = member.view(peer)
       member.phase = .gone
       channels[channel]!.members[peer] = member
-      effects += settle(channel, peer, before)
+      effects += settle(channel, peer, before, at: now)
     }
     return effects
   }
@@ -131,7 +130,7 @@ extension MembershipMachine {
         probing.sentCount += 1
         member.phase = .suspect(probing)
         channels[channel]!.members[peer] = member
-        return [answer(channel, peer, [.probe(nonce: probing.nonce)])]
+        return probe(channel, peer, probing)
       }
       probing.isDialling = true
       member.phase = .suspect(probing)

@@ -71,7 +71,7 @@ struct LogState: Equatable, Sendable {
 }
 
 /// One channel's entries as far as the machine must know them: heads, holes, who has what.
-struct ChannelLog: Equatable, Sendable {
+struct ChannelLog: Sendable {
   struct Present: Equatable, Sendable {
     let instance: Instance
     var facts: PresenceFacts
@@ -116,9 +116,13 @@ struct ChannelLog: Equatable, Sendable {
   var syncDelay = MessagingRule.digestPatience
   var hasSynced = false
   var lastArrival: Instant?
+  /// New and genuine entries so far.
+  var arrivalCount: UInt64 = 0
+  /// Who was asked last, and the count then.
+  var lastAsked: (peer: PeerID, arrivals: UInt64)?
 
   init(logs restored: [RestoredLog], lamport: UInt64) {
-    self.lamport = lamport
+    self.lamport = min(lamport, LamportRule.startMax)
     for log in restored { logs[log.key] = LogState(contiguous: log.contiguous, beyond: log.beyond) }
     for (key, state) in logs where state.isLacking { lacking.insert(key) }
     digest = HeadsDigest(of: logs.mapValues(\.stored))
@@ -128,7 +132,7 @@ struct ChannelLog: Equatable, Sendable {
   var clock: UInt64 {
     guard !hasSynced, !present.isEmpty else { return lamport }
     let heard = present.values.map(\.facts.lamport).sorted()
-    return max(lamport, min(heard[heard.count / 2], Limit.counterMax / 2))
+    return max(lamport, min(heard[heard.count / 2], LamportRule.startMax))
   }
 
   mutating func note(_ key: LogKey) {
@@ -136,7 +140,7 @@ struct ChannelLog: Equatable, Sendable {
   }
 
   mutating func hear(_ lamport: UInt64) {
-    if lamport > self.lamport, lamport - self.lamport <= Limit.lamportAheadMax { self.lamport = lamport }
+    self.lamport = LamportRule.heard(lamport, by: self.lamport)
   }
 
   /// Somebody says this number exists.

@@ -8,6 +8,8 @@ package struct MessagingMachine: Sendable {
   package let instance: Instance
   var channels: [ChannelID: ChannelLog] = [:]
   var outbox: [PeerID: PeerQueue] = [:]
+  /// How far our log of this run went in channels that we left: should we come back, no number is given twice.
+  var departed: [ChannelID: LogState] = [:]
   var jitter: Jitter
 
   /// Records wait here for the one batch in flight to be written.
@@ -45,12 +47,13 @@ package struct MessagingMachine: Sendable {
     switch event {
     case .joined(let channel, let logs, let lamport):
       guard channels[channel] == nil else { return [] }
-      channels[channel] = ChannelLog(logs: logs, lamport: lamport)
-      return [headsChanged(channel)]
+      return joined(channel, logs, lamport)
     case .left(let channel): return left(channel)
     case .outboxRestored(let messages):
       for message in messages { outbox[message.peer, default: PeerQueue()].add(message, nil) }
-      return []
+      return messages.map(\.peer).reduce(into: []) { peers, peer in
+        if !peers.contains(peer) { peers.append(peer) }
+      }.flatMap { sendOutbox(to: $0, now) }
     case .submitted(let channel, let submission): return submitted(channel, submission, now)
     case .entrySigned(let channel, let entry): return signed(channel, entry, now)
     case .entryHeard(let channel, let bytes, _): return heard(channel, bytes, now)
@@ -71,8 +74,25 @@ package struct MessagingMachine: Sendable {
     }
   }
 
+  /// Numbers of ours that are on their way to the disk since before we left are taken, whatever the disk said.
+  private mutating func joined(_ channel: ChannelID, _ logs: [RestoredLog], _ lamport: UInt64) -> [MessagingEffect] {
+    var log = ChannelLog(logs: logs, lamport: lamport)
+    if let own = departed.removeValue(forKey: channel) {
+      var state = log.logs[ownLogKey] ?? LogState()
+      state.stored = max(state.stored, own.stored)
+      state.queued = max(state.stored, own.queued)
+      state.announced = max(state.announced, state.queued)
+      log.logs[ownLogKey] = state
+      log.ownInFlight = state.stored < state.queued
+      log.digest = HeadsDigest(of: log.logs.mapValues(\.stored))
+    }
+    channels[channel] = log
+    return [headsChanged(channel)]
+  }
+
   private mutating func left(_ channel: ChannelID) -> [MessagingEffect] {
     guard let log = channels.removeValue(forKey: channel) else { return [] }
+    departed[channel] = log.logs[ownLogKey]
     let requests = log.submissions.map(\.request) + log.waiting.values.flatMap { $0 }
     return requests.map { .notify(.failed($0, .notInChannel)) }
   }
@@ -144,7 +164,10 @@ package struct MessagingMachine: Sendable {
     for (record, cursor) in zip(done.records, cursors) {
       switch record {
       case .entry(let channel, let entry):
-        guard channels[channel] != nil else { continue }
+        guard channels[channel] != nil else {
+          if entry.key == ownLogKey { departed[channel]?.stored = entry.number }
+          continue
+        }
         effects += stored(channel, entry, cursor, now)
         changed.insert(channel)
       case .peerMessage(let peer, let id, let json, let isOwn):

@@ -7,7 +7,8 @@ struct PeerQueue: Equatable, Sendable {
 
   struct Item: Equatable, Sendable {
     let message: OutboxMessage
-    var request: RequestID?
+    /// Calls that wait for it to be stored.
+    var requests: [RequestID]
     var isStored: Bool
     var isSent = false
   }
@@ -16,29 +17,32 @@ struct PeerQueue: Equatable, Sendable {
   /// When to say again what is sent and unanswered.
   private(set) var nextDue: Instant?
 
+  /// Nil: from the disk. Said twice under one ID, it is sent once.
   mutating func add(_ message: OutboxMessage, _ request: RequestID?) {
-    guard !items.contains(where: { $0.message.id == message.id }) else { return }
-    items.append(Item(message: message, request: request, isStored: request == nil))
+    if let index = items.firstIndex(where: { $0.message.id == message.id }) {
+      if let request { items[index].requests.append(request) }
+    } else {
+      items.append(Item(message: message, requests: request.map { [$0] } ?? [], isStored: request == nil))
+    }
   }
 
   mutating func failRequests() -> [RequestID] {
-    let failed = items.compactMap { $0.isStored ? nil : $0.request }
-    for index in items.indices where !items[index].isStored { items[index].request = nil }
+    let failed = items.flatMap(\.requests)
+    for index in items.indices { items[index].requests = [] }
     return failed
   }
 
-  /// The call that waits for it, once.
-  mutating func stored(_ id: MessageID) -> RequestID? {
-    guard let index = items.firstIndex(where: { $0.message.id == id }) else { return nil }
+  /// The calls that wait for it, once.
+  mutating func stored(_ id: MessageID) -> [RequestID] {
+    guard let index = items.firstIndex(where: { $0.message.id == id }) else { return [] }
     items[index].isStored = true
-    defer { items[index].request = nil }
-    return items[index].request
+    defer { items[index].requests = [] }
+    return items[index].requests
   }
 
-  mutating func remove(_ id: MessageID) -> Bool {
-    guard let index = items.firstIndex(where: { $0.message.id == id }) else { return false }
-    items.remove(at: index)
-    return true
+  /// Nil when it was not there; else the calls that still wait for a second record of it.
+  mutating func remove(_ id: MessageID) -> [RequestID]? {
+    items.firstIndex(where: { $0.message.id == id }).map { items.remove(at: $0).requests }
   }
 
   mutating func takeUnsent(_ now: Instant) -> [OutboxMessage] {
@@ -78,8 +82,7 @@ extension MessagingMachine {
   }
 
   mutating func outboxStored(_ message: OutboxMessage, _ now: Instant) -> [MessagingEffect] {
-    var effects: [MessagingEffect] = []
-    if let request = outbox[message.peer]?.stored(message.id) { effects.append(.notify(.queued(request))) }
+    let effects = (outbox[message.peer]?.stored(message.id) ?? []).map { MessagingEffect.notify(.queued($0)) }
     return effects + sendOutbox(to: message.peer, now)
   }
 
@@ -107,10 +110,11 @@ extension MessagingMachine {
     return []
   }
 
-  mutating func peerStored(_ id: MessageID, _ peer: PeerID) -> [MessagingEffect] {
-    guard outbox[peer]?.remove(id) == true else { return [] }
+  mutating func peerStored(_ id: MessageID, _ peer: PeerID, _ now: Instant) -> [MessagingEffect] {
+    guard let requests = outbox[peer]?.remove(id) else { return [] }
     if outbox[peer]!.items.isEmpty { outbox[peer] = nil }
     enqueue(.outboxRemove(peer, id))
-    return [.notify(.peerDelivered(peer, id))]
+    // The next one takes its place among those in flight.
+    return requests.map { .notify(.queued($0)) } + [.notify(.peerDelivered(peer, id))] + sendOutbox(to: peer, now)
   }
 }

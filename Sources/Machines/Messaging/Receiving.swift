@@ -34,6 +34,8 @@ extension MessagingMachine {
     var state = log.logs[entry.key] ?? LogState()
     guard !state.has(entry.number) else { return [] }
     log.lastArrival = now
+    log.arrivalCount += 1
+    log.repairDelay = .milliseconds(250)
     log.hear(entry.lamport)
     log.announce(entry.key, entry.number)
     state = log.logs[entry.key] ?? state

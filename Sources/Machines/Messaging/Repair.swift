@@ -26,6 +26,9 @@ extension MessagingMachine {
     var log = channels[channel]!
     log.repairAt = nil
     defer { channels[channel] = log }
+    // An answer is worth what could be verified of it, or one who sends rubbish would be asked for ever.
+    if let asked = log.lastAsked, asked.arrivals == log.arrivalCount { log.tried.insert(asked.peer) }
+    log.lastAsked = nil
     guard !log.lacking.isEmpty, !log.present.isEmpty,
       recordsByteCount < MessagingRule.recordsByteCountMax / 2
     else { return [] }
@@ -44,6 +47,7 @@ extension MessagingMachine {
     let id = nextRequest
     nextRequest += 1
     log.request = .init(peer: peer, id: id, deadline: now + MessagingRule.repairTimeout)
+    log.lastAsked = (peer, log.arrivalCount)
     return [
       .tell(
         .links(
@@ -71,7 +75,7 @@ extension MessagingMachine {
     case .entries(let channel, let request, let entries, let isLast):
       return heardEntries(channel, request, entries, isLast, peer, now)
     case .peerMessage(let id, let json): return heardPeerMessage(id, json, peer)
-    case .peerStored(let id): return peerStored(id, peer)
+    case .peerStored(let id): return peerStored(id, peer, now)
     case .ping, .pong, .prove, .presence, .live, .closing, .direct: return []
     }
   }
@@ -160,7 +164,6 @@ extension MessagingMachine {
     guard var active = channels[channel]!.request, active.peer == peer, active.id == request else { return effects }
     if !entries.isEmpty {
       active.hasProgressed = true
-      channels[channel]!.repairDelay = .milliseconds(250)
     }
     active.deadline = now + MessagingRule.repairTimeout
     channels[channel]!.request = isLast ? nil : active

@@ -60,8 +60,9 @@ extension MessagingMachine {
 
   /// On the wire at once; promised only when it is on the disk.
   mutating func signed(_ channel: ChannelID, _ entry: Entry, _ now: Instant) -> [MessagingEffect] {
-    guard channels[channel] != nil else { return [] }
     enqueue(.entry(channel, entry))
+    // Left meanwhile: its number is taken all the same.
+    guard channels[channel] != nil else { return [] }
     channels[channel]!.announceDelay = MessagingRule.announceFirst
     channels[channel]!.announceAt = now + MessagingRule.announceFirst
     return [.tell(.links(.multicast(channel, [.plain(.entry(entry.encoded))])))]

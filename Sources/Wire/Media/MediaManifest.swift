@@ -1,7 +1,8 @@
 import ParleyHashing
 import ParleyVocabulary
 
-/// What a media ID stands for: the files, their sizes and the roots of their trees. The ID is the SHA-256 of these bytes:
+/// What a media ID stands for: the files, their sizes and the roots of their trees. The ID is the SHA-256 of these
+/// bytes:
 ///
 /// | field | form |
 /// |---|---|

@@ -43,7 +43,8 @@ package enum MediaReply: Equatable, Sendable {
   case pieceHashes(ArraySlice<UInt8>)
   case block(ArraySlice<UInt8>)
   case holdingAll
-  /// `bitmap` begins at piece `first` (a multiple of 8), the highest bit of each byte first; bits past `count` are zero.
+  /// `bitmap` begins at piece `first` (a multiple of 8), the highest bit of each byte first; bits past `count` are
+  /// zero.
   case holding(count: Int, first: Int, bitmap: ArraySlice<UInt8>)
   case refused(MediaRefusal)
 }

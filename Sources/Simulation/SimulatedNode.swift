@@ -1,0 +1,190 @@
+import ParleyMachines
+import ParleyVocabulary
+import ParleyWire
+
+/// One node: its disk and its application, which outlive a crash, and the process that runs now.
+final class SimulatedNode {
+  let index: Int
+  let name: DisplayName
+  let peer: PeerID
+  let store: SimulatedStore
+  let clock: SimulatedClock
+  let fault: SimulatedFault?
+  unowned let network: SimulatedNetwork
+  private(set) var process: SimulatedProcess?
+  /// Counts the processes; what is addressed to an earlier one is dropped.
+  private(set) var run = 0
+  private(set) var isHostUp = true
+  private(set) var isPaused = false
+  private(set) var awakeSince = Instant(microseconds: 0)
+  var host: [UInt8]
+  var heldDatagrams: [SimulatedNetwork.Datagram] = []
+  private var held: [() -> Void] = []
+  var application = Application()
+  /// Channels to be in, also after a restart.
+  var wanted: [ChannelName] = []
+  /// Since when it is in a channel no more: left, or crashed.
+  var goneSince: [ChannelID: Instant] = [:]
+  var traffic = SimulatedTraffic()
+  var diskFailsUntil = Instant(microseconds: 0)
+  private var pendingCommits: [(id: UInt64, records: [MessagingRecord], batch: UInt64)] = []
+  private var nextCommit: UInt64 = 1
+  private var lastCommitAt = Instant(microseconds: 0)
+  private var nextRequest: UInt64 = 1
+  private var nextMessage: UInt64 = 1
+  private var instances: UInt64 = 0
+
+  init(_ index: Int, _ name: DisplayName, _ clock: SimulatedClock, _ fault: SimulatedFault?, in network: SimulatedNetwork)
+  {
+    self.index = index
+    self.name = name
+    self.clock = clock
+    self.fault = fault
+    self.network = network
+    peer = FakeSealer.peer(seed: network.seed, index: index)
+    store = SimulatedStore(fault: fault)
+    host = [10, 0, 0, UInt8(index + 1)]
+  }
+
+  // MARK: Life
+
+  func start() {
+    guard process == nil else { return }
+    run += 1
+    isHostUp = true
+    isPaused = false
+    awakeSince = network.now
+    if instances == 0 || fault != .keepsItsInstance { instances += 1 }
+    application.members = [:]
+    application.open = []
+    let started = SimulatedProcess(self, incarnation: instances, seed: network.dice.next())
+    process = started
+    started.post(.messaging(.outboxRestored(store.outbox)))
+    started.post(.login(.loggedIn(name, incarnation: instances)))
+    started.post(.login(.interfacesChanged(workingCount: 1)))
+    if fault == .notifiesAgain { application.forgetWhatItWasTold() }
+    for channel in wanted { started.join(channel) }
+  }
+
+  /// The process ends at once; of the commits on their way some may have reached the disk.
+  func crash(isHostDead: Bool) {
+    guard let ended = process else { return }
+    ended.isEnded = true
+    process = nil
+    for commit in pendingCommits {
+      guard network.chance(0.5) else { break }
+      _ = store.commit(commit.records)
+    }
+    pendingCommits = []
+    held = []
+    heldDatagrams = []
+    isPaused = false
+    if fault == .losesLastBatch { store.loseLastBatch() }
+    if isHostDead { isHostUp = false }
+    network.closeStreams(of: index, run: run)
+    network.checker.crashed(self, network)
+  }
+
+  func pause() { if process != nil { isPaused = true } }
+
+  func resume() {
+    guard isPaused else { return }
+    isPaused = false
+    awakeSince = network.now
+    let waiting = held
+    held = []
+    let datagrams = heldDatagrams
+    heldDatagrams = []
+    for act in waiting { act() }
+    for datagram in datagrams { process?.heard(datagram) }
+  }
+
+  // MARK: Events from outside
+
+  func post(_ event: NodeEvent, run: Int) { later(run) { $0.post(event) } }
+  func wake(_ room: Room, run: Int) { later(run) { $0.woke(room) } }
+
+  func act(_ act: @escaping (SimulatedProcess) -> Void) { later(run, act) }
+
+  private func later(_ run: Int, _ act: @escaping (SimulatedProcess) -> Void) {
+    guard run == self.run, let process else { return }
+    if isPaused { held.append { act(process) } } else { act(process) }
+  }
+
+  func hear(_ bytes: [UInt8], _ link: LinkID, _ process: SimulatedProcess, _ stream: StreamID, fromInitiator: Bool) {
+    later(run) { $0.heard(bytes, link, stream, fromInitiator: fromInitiator) }
+  }
+
+  // MARK: The disk
+
+  func persist(_ records: [MessagingRecord], batch: UInt64) {
+    let id = nextCommit
+    nextCommit += 1
+    pendingCommits.append((id, records, batch))
+    let delay = network.dice.span(network.conditions.diskDelay.lowerBound, network.conditions.diskDelay.upperBound)
+    lastCommitAt = max(lastCommitAt, network.now) + delay
+    network.queue.add(.commit(index, run: run, id), at: lastCommitAt)
+    if fault == .acknowledgesBeforePersisting {
+      let cursors = records.indices.map { UInt64(1) << 32 + nextCommit << 12 + UInt64($0) }
+      process?.post(.messaging(.persisted(batch: batch, cursors: cursors)))
+    }
+  }
+
+  func commit(_ id: UInt64, run: Int) {
+    guard run == self.run, let at = pendingCommits.firstIndex(where: { $0.id == id }) else { return }
+    let commit = pendingCommits.remove(at: at)
+    if diskFailsUntil > network.now {
+      post(.messaging(.persistFailed(batch: commit.batch, reason: "no space left on device")), run: run)
+      return
+    }
+    let cursors = store.commit(commit.records)
+    network.checker.committed(commit.records, by: self, network)
+    guard fault != .acknowledgesBeforePersisting else { return }
+    // Between the commit and the news of it a process may die.
+    network.schedule(
+      .event(index, run: run, .messaging(.persisted(batch: commit.batch, cursors: cursors))),
+      after: network.dice.span(.milliseconds(0), .milliseconds(1)))
+  }
+
+  // MARK: What people do
+
+  func takeRequest() -> RequestID {
+    nextRequest += 1
+    return RequestID(nextRequest)
+  }
+
+  func takeMessageID() -> MessageID {
+    defer { nextMessage += 1 }
+    return MessageID("\(name.text)-\(nextMessage)")!
+  }
+
+  func message(_ content: any MessageKind, id: MessageID?) -> [UInt8] {
+    let timestamp = Timestamp(milliseconds: Int64(clock.milliseconds(at: network.now)))
+    return SchemaMessage(
+      sender: Sender(peer: peer, displayName: name), messageID: id, timestamp: id == nil ? nil : timestamp.text,
+      content: content
+    ).encoded
+  }
+}
+
+/// What the application of a node was told: it keeps its place, as a subscriber with a cursor does.
+struct Application {
+  struct Told: Hashable {
+    let channel: ChannelID
+    let key: LogKey
+    let number: UInt64
+  }
+
+  var told: Set<Told> = []
+  var cursors: [ChannelID: UInt64] = [:]
+  var peerMessages: Set<SimulatedStore.PeerKey> = []
+  var members: [ChannelID: [PeerID: MemberView]] = [:]
+  /// Requests without an answer yet.
+  var open: Set<RequestID> = []
+  var failures: [RequestID: MessagingFailure] = [:]
+  var delivered: [ChannelID: [LogKey: [PeerID: UInt64]]] = [:]
+  /// Offline was announced of these, in this order; with the time.
+  var announcements: [(at: Instant, channel: ChannelID, view: MemberView)] = []
+
+  mutating func forgetWhatItWasTold() { cursors = [:] }
+}

@@ -1,0 +1,139 @@
+import ParleyMachines
+import ParleyVocabulary
+import ParleyWire
+
+/// What a node's disk holds: survives its crashes. Batches are atomic, as a database's commits are.
+final class SimulatedStore {
+  struct Row {
+    let entry: Entry
+    let bytes: [UInt8]
+    let cursor: UInt64
+  }
+
+  struct PeerKey: Hashable {
+    let peer: PeerID
+    let id: MessageID
+    let isOwn: Bool
+  }
+
+  private(set) var logs: [ChannelID: [LogKey: [UInt64: Row]]] = [:]
+  private(set) var arrivals: [ChannelID: [Row]] = [:]
+  private(set) var peerMessages: [PeerKey: UInt64] = [:]
+  private(set) var outbox: [OutboxMessage] = []
+  private(set) var members: [ChannelID: [PeerID: MemberRecord]] = [:]
+  private var nextCursor: UInt64 = 1
+  private var lastBatch: [MessagingRecord] = []
+  let fault: SimulatedFault?
+
+  init(fault: SimulatedFault?) { self.fault = fault }
+
+  /// A cursor for each record, 0 where it was there already.
+  func commit(_ records: [MessagingRecord]) -> [UInt64] {
+    lastBatch = records
+    return records.map { commit($0) }
+  }
+
+  private func commit(_ record: MessagingRecord) -> UInt64 {
+    switch record {
+    case .entry(let channel, let entry):
+      if logs[channel]?[entry.key]?[entry.number] != nil, fault != .storesWhatItHas { return 0 }
+      let row = Row(entry: entry, bytes: entry.encoded, cursor: takeCursor())
+      logs[channel, default: [:]][entry.key, default: [:]][entry.number] = row
+      arrivals[channel, default: []].append(row)
+      return row.cursor
+    case .peerMessage(let peer, let id, _, let isOwn):
+      let key = PeerKey(peer: peer, id: id, isOwn: isOwn)
+      if peerMessages[key] != nil, fault != .storesWhatItHas { return 0 }
+      let cursor = takeCursor()
+      peerMessages[key] = cursor
+      return cursor
+    case .outboxAdd(let message, _):
+      guard !outbox.contains(where: { $0.peer == message.peer && $0.id == message.id }) else { return 0 }
+      outbox.append(message)
+      return takeCursor()
+    case .outboxRemove(let peer, let id):
+      outbox.removeAll { $0.peer == peer && $0.id == id }
+      return takeCursor()
+    case .delivered: return takeCursor()
+    }
+  }
+
+  private func takeCursor() -> UInt64 {
+    defer { nextCursor += 1 }
+    return nextCursor
+  }
+
+  func remember(_ record: MemberRecord, in channel: ChannelID) {
+    members[channel, default: [:]][record.peer] = record
+  }
+
+  /// What a disk without syncing does at a power cut.
+  func loseLastBatch() {
+    for record in lastBatch {
+      switch record {
+      case .entry(let channel, let entry):
+        logs[channel]?[entry.key]?[entry.number] = nil
+        arrivals[channel]?.removeAll { $0.entry.key == entry.key && $0.entry.number == entry.number }
+      case .peerMessage(let peer, let id, _, let isOwn):
+        peerMessages[PeerKey(peer: peer, id: id, isOwn: isOwn)] = nil
+      case .outboxAdd(let message, _):
+        outbox.removeAll { $0.peer == message.peer && $0.id == message.id }
+      case .outboxRemove, .delivered: break
+      }
+    }
+    lastBatch = []
+  }
+
+  func has(_ channel: ChannelID, _ key: LogKey, _ number: UInt64) -> Bool {
+    logs[channel]?[key]?[number] != nil
+  }
+
+  func restored(_ channel: ChannelID) -> (logs: [RestoredLog], lamport: UInt64) {
+    var lamport: UInt64 = 0
+    let restored = (logs[channel] ?? [:]).sorted { $0.key < $1.key }.map { key, rows in
+      lamport = max(lamport, rows.values.map(\.entry.lamport).max() ?? 0)
+      let contiguous = Self.contiguous(rows)
+      return RestoredLog(key: key, contiguous: contiguous, beyond: rows.keys.filter { $0 > contiguous }.sorted())
+    }
+    return (restored, lamport)
+  }
+
+  private static func contiguous(_ rows: [UInt64: Row]) -> UInt64 {
+    var number: UInt64 = 0
+    while rows[number + 1] != nil { number += 1 }
+    return number
+  }
+
+  func digest(_ channel: ChannelID) -> HeadsDigest {
+    HeadsDigest(of: (logs[channel] ?? [:]).mapValues(Self.contiguous))
+  }
+
+  /// Entries of the ranges in order of number, up to so many bytes, one at least.
+  func load(_ channel: ChannelID, _ ranges: [LogRange], byteCountMax: Int) -> [[UInt8]] {
+    var loaded: [[UInt8]] = []
+    var byteCount = 0
+    for range in ranges {
+      guard let rows = logs[channel]?[range.key] else { continue }
+      for number in rows.keys.filter({ range.from <= $0 && $0 <= range.through }).sorted() {
+        let bytes = rows[number]!.bytes
+        byteCount += bytes.count
+        if byteCount > byteCountMax, !loaded.isEmpty { return loaded }
+        loaded.append(bytes)
+      }
+    }
+    return loaded
+  }
+
+  /// The newest hidden entry of every log.
+  func newestHidden(_ channel: ChannelID) -> [Entry] {
+    (logs[channel] ?? [:]).values.compactMap { rows in
+      rows.values.lazy.map(\.entry).filter(\.isHidden).max { $0.number < $1.number }
+    }.sorted { $0.key < $1.key }
+  }
+
+  /// As people read it.
+  func history(_ channel: ChannelID) -> [Entry] {
+    let entries = (arrivals[channel] ?? []).map(\.entry)
+    return fault == .ordersByArrival ? entries : entries.sorted { $0.order < $1.order }
+  }
+}

@@ -1,0 +1,85 @@
+import Parley
+import Testing
+
+/// Files from one node's folder to another's.
+@Suite(.serialized, .timeLimit(.minutes(1)))
+struct MediaTests {
+  @Test(arguments: [0, 1, 16_384, 1 << 20, 3 << 20 + 17])
+  func aFileArrivesWhole(_ byteCount: Int) async throws {
+    let channel = try name("media-tests-\(byteCount)")
+    let ana = try await RunningNode("Ana")
+    let ben = try await RunningNode("Ben")
+    try await ana.node.join(channel, secret: .open)
+    try await ben.node.join(channel, secret: .open)
+    try await ana.node.wait(for: ben.node.peerID, in: channel)
+    try await ben.node.wait(for: ana.node.peerID, in: channel)
+    let bytes = (0..<byteCount).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+    let path = try ana.home.write(bytes, "notes.txt")
+    let shared = try await ana.node.share(path: path, in: channel)
+    #expect(shared.byteCount == UInt64(byteCount) && shared.fileName == "notes.txt")
+    try await ben.node.wait { try await $0.history(of: channel, limit: 1).first?.media?.id == shared.id }
+
+    let landed = try await finish(ben.node.download(shared.id, to: .folder(ben.home.path)))
+    #expect(landed == ben.home.path + "/notes.txt")
+    #expect(try TemporaryHome.read(landed) == bytes)
+    // A second time it is here already, and the name is taken.
+    let second = try await finish(ben.node.download(shared.id, to: .folder(ben.home.path)))
+    #expect(second == ben.home.path + "/notes (2).txt")
+    #expect(try TemporaryHome.read(second) == bytes)
+    let summary = try #require(try await ana.node.media(of: channel).first)
+    #expect(summary.holderCount == 2 && summary.isHeldHere && summary.sender == ana.node.peerID)
+    try await ana.stop()
+    try await ben.stop()
+  }
+
+  @Test func nothingIsReplacedUnlessAsked() async throws {
+    let channel = try name("media-tests-replace")
+    let ana = try await RunningNode("Ana")
+    let ben = try await RunningNode("Ben")
+    try await ana.node.join(channel, secret: .open)
+    try await ben.node.join(channel, secret: .open)
+    try await ana.node.wait(for: ben.node.peerID, in: channel)
+    try await ben.node.wait(for: ana.node.peerID, in: channel)
+    let shared = try await ana.node.share(path: ana.home.write([1, 2, 3], "new"), in: channel)
+    try await ben.node.wait { try await $0.history(of: channel, limit: 1).first?.media?.id == shared.id }
+    let target = try ben.home.write([9], "old")
+    await #expect(throws: ParleyError.alreadyExists(path: target)) {
+      _ = try await finish(ben.node.download(shared.id, to: .file(target, replacing: false)))
+    }
+    #expect(try TemporaryHome.read(target) == [9])
+    #expect(try await finish(ben.node.download(shared.id, to: .file(target, replacing: true))) == target)
+    #expect(try TemporaryHome.read(target) == [1, 2, 3])
+    try await ana.stop()
+    try await ben.stop()
+  }
+
+  @Test func whatIsNoLongerSharedHasNoSource() async throws {
+    let channel = try name("media-tests-unshared")
+    let ana = try await RunningNode("Ana")
+    let ben = try await RunningNode("Ben")
+    try await ana.node.join(channel, secret: .open)
+    try await ben.node.join(channel, secret: .open)
+    try await ana.node.wait(for: ben.node.peerID, in: channel)
+    try await ben.node.wait(for: ana.node.peerID, in: channel)
+    let shared = try await ana.node.share(path: ana.home.write([1, 2, 3], "gone"), in: channel)
+    try await ben.node.wait { try await $0.history(of: channel, limit: 1).first?.media?.id == shared.id }
+    try await ana.node.unshare(shared.id)
+    await #expect(throws: ParleyError.noSource(shared.id)) {
+      _ = try await finish(ben.node.download(shared.id, to: .folder(ben.home.path)))
+    }
+    try await ana.stop()
+    try await ben.stop()
+  }
+}
+
+/// Where it landed.
+private func finish(_ download: (DownloadID, AsyncStream<DownloadEvent>)) async throws -> String {
+  for await event in download.1 {
+    switch event {
+    case .progress: continue
+    case .finished(let path): return path
+    case .failed(let error): throw error
+    }
+  }
+  throw ParleyError.cancelled
+}
