@@ -164,6 +164,15 @@ class LayoutTests(unittest.TestCase):
     def test_session_messages(self, vector):
         self.assertEqual(sessions.message(unhex(vector["bytes"])), vector["value"])
 
+    @each("verdicts")
+    def test_verdicts(self, vector):
+        data, read = unhex(vector["bytes"]), LAYOUTS[vector["layout"]]
+        changed = [data[:count] for count in range(len(data))]
+        changed += [turn(data, at, mask) for at in range(len(data)) for mask in TURNS]
+        COUNTS["verdicts compared"] += len(changed)
+        verdicts = "".join(verdict(read, data) for data in changed)
+        self.assertEqual(keys.blake2b(32, verdicts.encode("utf-8")).hex(), vector["verdicts"])
+
     def test_unknown_session_messages_are_skipped(self):
         self.assertIsNone(sessions.message(b"\x0d\x00"))
 
@@ -246,6 +255,14 @@ class MalformedTests(unittest.TestCase):
         with self.assertRaises(datagrams.Unopened) as refusal:
             datagrams.open_datagram(unhex(vector["bytes"]), keys.Channel.open(vector["channel"]))
         self.assertEqual(refusal.exception.reason, vector["reason"])
+
+
+def verdict(read, data):
+    try:
+        read(data)
+        return "taken\n"
+    except Refused as refusal:
+        return f"{refusal.reason} {refusal.field}\n"
 
 
 def turn(data, at, mask):
