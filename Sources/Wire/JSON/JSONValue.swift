@@ -1,8 +1,8 @@
 import CJansson
 import ParleyVocabulary
 
-/// A JSON value as RFC 8259 has it. Objects keep the order of their members, so that what is encoded reads as the schema
-/// writes it.
+/// A JSON value as RFC 8259 has it. Objects keep the order of their members, so that what is encoded reads as the
+/// schema writes it.
 package indirect enum JSONValue: Equatable, Sendable {
   case null
   case bool(Bool)
