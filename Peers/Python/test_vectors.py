@@ -39,6 +39,7 @@ LAYOUTS = {
     "message": lambda data: messages.message(data, ANA.peer_id),
 }
 ANA = keys.Identity(bytes([1]) * 32)
+BEN = keys.Identity(bytes([2]) * 32)
 KITCHEN = keys.Channel.open("kitchen")
 
 
@@ -109,7 +110,7 @@ class DerivationTests(unittest.TestCase):
         peer = keys.Identity(unhex(vector["seed"])).peer_id
         found = sessions.identity(unhex(vector["identity"]), vector["role"], h)
         self.assertEqual(found, (peer, number(vector["instance"])))
-        with self.assertRaises(Refused):
+        with self.assertRaises(sessions.Ended):
             sessions.identity(unhex(vector["identity"]), 1 - vector["role"], h)
 
 
@@ -237,7 +238,7 @@ class SessionTests(unittest.TestCase):
             data = unhex(vector[key])
             for at in range(len(data)):
                 turned = {**vector, key: turn(data, at, 0xFF).hex()}
-                with self.subTest(f"{key}, byte {at}"), self.assertRaises((Refused, AssertionError)):
+                with self.subTest(f"{key}, byte {at}"), self.assertRaises((Refused, sessions.Ended, AssertionError)):
                     self.follow(turned, 0, unhex(vector["initiator_ephemeral_key"]))
 
 
@@ -255,6 +256,41 @@ class MalformedTests(unittest.TestCase):
         with self.assertRaises(datagrams.Unopened) as refusal:
             datagrams.open_datagram(unhex(vector["bytes"]), keys.Channel.open(vector["channel"]))
         self.assertEqual(refusal.exception.reason, vector["reason"])
+
+    @each("malformed_handshakes")
+    def test_malformed_handshakes(self, vector):
+        with self.assertRaises(sessions.Ended) as end:
+            self.play(vector)
+        self.assertEqual(end.exception.reason, vector["reason"])
+
+    def play(self, vector):
+        """Ana dials Ben; both are in the kitchen and the garden and can ChaChaPoly only."""
+        hello, frame, step = unhex(vector["hello"]), unhex(vector["frame"]), vector["step"]
+        sessions.chosen(sessions.preface(hello[:8], 0)[1], [sessions.CHACHAPOLY_BIT])
+        ephemeral = unhex(vector["initiator_ephemeral_key"])
+        session = sessions.Transcript(hello, unhex(vector["answer"]), ephemeral, 0)
+        h, channels = session.handshake_hash, [KITCHEN, keys.Channel.open("garden")]
+        direction = session.from_responder if step == "acceptance" else session.from_initiator
+        # The offer takes the first nonce.
+        direction.counter = 1 if step == "introduction" else 0
+        try:
+            payload = direction.open(frame)
+        except Refused:
+            raise sessions.Ended("frame") from None
+        if step == "offer":
+            sessions.shared_of_offer(payload, channels, h)
+        elif step == "acceptance":
+            _, rest = sessions.shared_of_acceptance(payload, channels, h)
+            sessions.identity(rest, 1, h, own=ANA.peer_id)
+        else:
+            sessions.identity(payload, 0, h, own=BEN.peer_id)
+
+
+class CompletenessTests(unittest.TestCase):
+    def test_no_file_is_forgotten(self):
+        text = pathlib.Path(__file__).read_text(encoding="utf-8")
+        unread = [path.name for path in FOLDER.glob("*.json") if f'"{path.stem}"' not in text]
+        self.assertEqual(unread, [])
 
 
 def verdict(read, data):

@@ -124,6 +124,17 @@ def message(data):
     return value
 
 
+# The handshake
+
+
+class Ended(Exception):
+    """Why a handshake ended; the reasons of Refusals.md."""
+
+    def __init__(self, reason):
+        super().__init__(reason)
+        self.reason = reason
+
+
 # Noise_NN_25519, revision 34
 
 
@@ -172,10 +183,22 @@ class Direction:
 def preface(data, role):
     """Purpose and suites."""
     if data[:4] != b"PLY" + (b"S" if role == INITIATOR else b"R"):
-        raise Refused("malformed", "preface")
-    if data[4] != VERSION or data[7] != 0 or data[5] > 1:
-        raise Refused("out_of_range", "preface")
+        raise Ended("not_parley")
+    if data[4] != VERSION:
+        raise Ended("version")
+    if data[5] > 1:
+        raise Ended("purpose")
+    if data[7] != 0:
+        raise Ended("malformed")
     return data[5], data[6]
+
+
+def chosen(offered, supported):
+    """What a responder answers to a hello: the first suite it supports."""
+    for suite in supported:
+        if offered & suite:
+            return suite
+    raise Ended("suite")
 
 
 def hkdf(chaining_key, material):
@@ -192,13 +215,15 @@ class Transcript:
 
     def __init__(self, hello, answer, ephemeral, role):
         self.purpose, offered = preface(hello[:PREFACE_BYTES], INITIATOR)
-        purpose, chosen = preface(answer[:PREFACE_BYTES], RESPONDER)
-        if purpose != self.purpose or chosen not in SUITES or not chosen & offered:
-            raise Refused("out_of_range", "preface")
+        purpose, suites = preface(answer[:PREFACE_BYTES], RESPONDER)
+        if purpose != self.purpose:
+            raise Ended("purpose")
+        if suites not in SUITES or not suites & offered:
+            raise Ended("suite")
         if len(hello) != PREFACE_BYTES + 32 or len(answer) != PREFACE_BYTES + 48:
-            raise Refused("truncated", "handshake")
-        suite = SUITES[chosen]
-        self.suite = chosen
+            raise Ended("malformed")
+        suite = SUITES[suites]
+        self.suite = suites
         protocol = f"Noise_NN_25519_{suite.name}_SHA256".encode("ascii")
         digest = protocol.ljust(32, b"\0") if len(protocol) <= 32 else hashlib.sha256(protocol).digest()
         chaining_key = digest
@@ -207,12 +232,13 @@ class Transcript:
         first, second = (data[PREFACE_BYTES : PREFACE_BYTES + 32] for data in (hello, answer))
         for part in (hello[:PREFACE_BYTES] + answer[:PREFACE_BYTES], first, b"", second):
             digest = hashlib.sha256(digest + part).digest()
-        shared = bindings.crypto_scalarmult(ephemeral, theirs)
-        chaining_key, key = hkdf(chaining_key, shared)
         try:
+            # A key of small order makes this fail.
+            shared = bindings.crypto_scalarmult(ephemeral, theirs)
+            chaining_key, key = hkdf(chaining_key, shared)
             suite(key).open(sealed, digest, 0)
-        except nacl.exceptions.CryptoError:
-            raise Refused("malformed", "handshake") from None
+        except (nacl.exceptions.CryptoError, nacl.exceptions.RuntimeError):
+            raise Ended("seal") from None
         self.handshake_hash = hashlib.sha256(digest + sealed).digest()
         there, back = hkdf(chaining_key, b"")
         self.from_initiator = Direction(suite(there), HANDSHAKE_SEALED_BYTES_MAX)
@@ -225,18 +251,47 @@ class Transcript:
 def proofs(payload):
     """The proofs of an offer or an acceptance, and what is behind them."""
     if not payload or not 1 <= payload[0] <= PROOFS_MAX:
-        raise Refused("malformed", "proofs")
+        raise Ended("malformed")
     end = 1 + 32 * payload[0]
     if len(payload) < end:
-        raise Refused("truncated", "proofs")
+        raise Ended("malformed")
     return [payload[at : at + 32] for at in range(1, end, 32)], payload[end:]
 
 
-def identity(data, role, handshake_hash):
-    """PeerID and instance."""
+def shared_of_offer(payload, channels, handshake_hash):
+    """The responder: which of its channels the initiator shares, in the order of the offer."""
+    found, rest = proofs(payload)
+    if rest:
+        raise Ended("malformed")
+    own = {channel.proof(INITIATOR, handshake_hash): channel for channel in channels}
+    shared = [own[proof] for proof in found if proof in own]
+    if len(set(id(channel) for channel in shared)) != len(shared):
+        raise Ended("proof")
+    if not shared:
+        raise Ended("no_channel")
+    return shared
+
+
+def shared_of_acceptance(payload, offered, handshake_hash):
+    """The initiator: which of its channels the responder proved, in order, and the bytes of its identity."""
+    found, rest = proofs(payload)
+    shared, candidates = [], list(offered)
+    for proof in found:
+        while candidates and candidates[0].proof(RESPONDER, handshake_hash) != proof:
+            candidates.pop(0)
+        if not candidates:
+            raise Ended("proof")
+        shared.append(candidates.pop(0))
+    return shared, rest
+
+
+def identity(data, role, handshake_hash, own=None):
+    """PeerID and instance; `own` is the reader's PeerID."""
     if len(data) != IDENTITY_BYTES:
-        raise Refused("malformed", "identity")
+        raise Ended("malformed")
     peer, instance, signature = data[:32], int.from_bytes(data[32:40], "big"), data[40:]
     if not is_signed(signature, peer, b"parley/1/id" + bytes([role]) + handshake_hash):
-        raise Refused("malformed", "identity")
+        raise Ended("identity")
+    if peer == own:
+        raise Ended("ourself")
     return peer, instance
