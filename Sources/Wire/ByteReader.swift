@@ -59,7 +59,7 @@ package struct ByteReader: Sendable {
   package mutating func uint64(_ field: String) throws(WireError) -> UInt64 { try fixed(8, field) }
   package mutating func bytes32(_ field: String) throws(WireError) -> Bytes32 { Bytes32(try slice(32, field))! }
 
-  /// A variable-length integer (RFC 9000 section 16), below 2⁶². The shortest form is required: one value, one
+  /// A variable-length integer (RFC 9000 section 16), below 2⁶². The shortest form is required: one value has one
   /// encoding.
   package mutating func varint(_ field: String) throws(WireError) -> UInt64 {
     guard let first = rest.first else { throw .truncated(field: field, needed: 1, remaining: 0) }

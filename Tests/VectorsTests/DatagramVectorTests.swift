@@ -63,7 +63,7 @@ import Testing
     ("nothing", []),
   ]
 
-  private static func encoded(_ frames: [DatagramFrame]) -> [UInt8] {
+  static func encoded(_ frames: [DatagramFrame]) -> [UInt8] {
     var out = ByteWriter()
     for frame in frames { frame.write(to: &out) }
     return out.bytes

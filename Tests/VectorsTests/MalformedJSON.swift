@@ -1,18 +1,31 @@
 import ParleyVocabulary
 import ParleyWire
 
+/// Messages that no reader takes as Ana's: name, JSON, reason, field.
+private typealias Case = (String, String, String, String)
+
+private let id = Facts.ana.peerID.text
+private let sender = #""sender":{"display_name":"Ana","sender_id":"\#(id)"}"#
+private let rest = #""message_id":"m","timestamp":"2021-03-12T09:05:16Z""#
+private let file = #""media_id":"\#(Facts.media.text)","file_name":"f""#
+
+private func named(_ name: String) -> String {
+  #"{"type":"status","sender":{"display_name":"\#(name)","sender_id":"\#(id)"},"body":"online"}"#
+}
+
+private func text(_ more: String) -> String { #"{"type":"text",\#(sender),\#(rest),"body":"b"\#(more)}"# }
+
 extension Malformed {
-  /// Messages that no reader takes as Ana's.
   static var json: [Malformed] {
-    let id = Facts.ana.peerID.text
-    let sender = #""sender":{"display_name":"Ana","sender_id":"\#(id)"}"#
-    let rest = #""message_id":"m","timestamp":"2021-03-12T09:05:16Z""#
-    let file = #""media_id":"\#(Facts.media.text)","file_name":"f""#
-    func named(_ name: String) -> String {
-      #"{"type":"status","sender":{"display_name":"\#(name)","sender_id":"\#(id)"},"body":"online"}"#
-    }
-    func text(_ more: String) -> String { #"{"type":"text",\#(sender),\#(rest),"body":"b"\#(more)}"# }
-    let cases: [(String, String, String, String)] = [
+    (syntax + commonMembers + ownMembers).map { Malformed("message: " + $0, "message", Array($1.utf8), $2, $3) }
+      + [
+        Malformed(
+          "message: not UTF-8", "message", Array(text("").utf8).map { $0 == 0x62 ? 0xFF : $0 }, "malformed", "json")
+      ]
+  }
+
+  private static var syntax: [Case] {
+    [
       ("nothing", "", "malformed", "json"), ("no object", "[]", "malformed", "message"),
       ("cut short", #"{"type":"#, "malformed", "json"), ("something behind it", text("") + "x", "malformed", "json"),
       ("a byte order mark", "\u{FEFF}" + text(""), "malformed", "json"),
@@ -28,7 +41,13 @@ extension Malformed {
         "17 levels in a member",
         text(#","x":\#(String(repeating: "[", count: 16))1\#(String(repeating: "]", count: 16))"#),
         "too_many", "json depth"
-      ), ("no sender", #"{"type":"text",\#(rest),"body":"b"}"#, "malformed", "sender"),
+      ),
+    ]
+  }
+
+  private static var commonMembers: [Case] {
+    [
+      ("no sender", #"{"type":"text",\#(rest),"body":"b"}"#, "malformed", "sender"),
       ("a sender of text", #"{"type":"text","sender":"Ana",\#(rest),"body":"b"}"#, "malformed", "sender"),
       (
         "no sender_id", #"{"type":"status","sender":{"display_name":"Ana"},"body":"online"}"#, "malformed", "sender_id"
@@ -71,7 +90,13 @@ extension Malformed {
         "a timestamp without zone",
         #"{"type":"text",\#(sender),"message_id":"m","timestamp":"2021-03-12T09:05:16.000","body":"b"}"#, "malformed",
         "timestamp"
-      ), ("text without body", #"{"type":"text",\#(sender),\#(rest)}"#, "malformed", "body"),
+      ),
+    ]
+  }
+
+  private static var ownMembers: [Case] {
+    [
+      ("text without body", #"{"type":"text",\#(sender),\#(rest)}"#, "malformed", "body"),
       ("text of a number", #"{"type":"text",\#(sender),\#(rest),"body":1}"#, "malformed", "body"),
       ("status neither", #"{"type":"status",\#(sender),"body":"away"}"#, "malformed", "body"),
       ("hand of a boolean", #"{"type":"raise_hand",\#(sender),"body":true}"#, "malformed", "body"),
@@ -99,10 +124,5 @@ extension Malformed {
         "mime"
       ), ("30,001 bytes", String(repeating: " ", count: 30_001), "too_long", "message"),
     ]
-    return cases.map { Malformed("message: " + $0, "message", Array($1.utf8), $2, $3) }
-      + [
-        Malformed(
-          "message: not UTF-8", "message", Array(text("").utf8).map { $0 == 0x62 ? 0xFF : $0 }, "malformed", "json")
-      ]
   }
 }

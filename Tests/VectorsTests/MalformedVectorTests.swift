@@ -1,3 +1,4 @@
+import ParleyHashing
 import ParleyVocabulary
 import ParleyWire
 import Testing
@@ -65,6 +66,35 @@ import Testing
         }
       }
     }
+  }
+
+  /// What becomes of every cut and of every turned byte, hashed: two readers that differ in one verdict differ here.
+  @Test func verdictsOnEveryChange() throws {
+    var file = VectorFile("verdicts")
+    let messages = [Facts.text, Facts.photo, Facts.file, Facts.handUp, Facts.online].map { ("message", $0) }
+    let manifests = try MediaVectorTests.manifests().map { ("manifest", $0.manifest.encoded) }
+    let frames = [("frames", DatagramVectorTests.encoded(DatagramVectorTests.bodies[6].frames))]
+    for (index, (layout, golden)) in (Self.encodings + manifests + frames + messages).enumerated() {
+      var verdicts = ""
+      for count in golden.indices { verdicts += Self.verdict(layout, Array(golden[..<count])) }
+      for index in golden.indices {
+        for mask in [UInt8(0x01), 0x80, 0xFF] {
+          verdicts += Self.verdict(layout, Malformed.replacing(golden, at: index, with: golden[index] ^ mask))
+        }
+      }
+      file.add(
+        "\(layout) \(index + 1)",
+        [
+          JSONMember("layout", layout), JSONMember("bytes", hex: golden),
+          JSONMember("verdicts", hex: BLAKE2b.hash256(Array(verdicts.utf8)).bytes),
+        ])
+    }
+    try file.check()
+  }
+
+  private static func verdict(_ layout: String, _ bytes: [UInt8]) -> String {
+    let refusal = Malformed("", layout, bytes, "", "").refusal
+    return refusal.map { "\($0.reason) \($0.field)\n" } ?? "taken\n"
   }
 
   private static var encodings: [(String, [UInt8])] {

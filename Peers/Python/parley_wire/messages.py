@@ -1,0 +1,163 @@
+"""The JSON schema (Messages.md)."""
+import json
+import math
+import re
+
+from .keys import is_control, name_trouble, unbase32
+from .reading import COUNTER_MAX, Refused
+
+MESSAGE_BYTES_MAX = 30_000
+DEPTH_MAX = 16
+TYPE_BYTES_MAX = 64
+MESSAGE_ID_BYTES_MAX = 64
+FILE_NAME_BYTES_MAX = 1_024
+MIME_BYTES_MAX = 255
+IDENTIFIER_CHARACTERS = 52
+KINDS = {"status": 1, "raise_hand": 2, "text": 3, "photo": 4, "file": 5}
+NEED_ID = ("text", "photo", "file")
+INTEGER_MIN, INTEGER_MAX = -9_223_372_036_854_775_808, 9_223_372_036_854_775_807
+TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})")
+TIMESTAMP_BYTES_MAX = 40
+SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def parsed(data):
+    """The value of a JSON text that every reader takes."""
+
+    def members(pairs):
+        names = [name for name, _ in pairs]
+        if len(set(names)) != len(names):
+            raise ValueError("a member named twice")
+        if any("\0" in name for name in names):
+            raise ValueError("U+0000 in a name")
+        return dict(pairs)
+
+    def integer(text):
+        value = int(text) if len(text) < 21 else INTEGER_MAX + 1
+        if not INTEGER_MIN <= value <= INTEGER_MAX:
+            raise ValueError("an integer beyond 64 bits")
+        return value
+
+    def number(text):
+        value = float(text)
+        if math.isinf(value):
+            raise ValueError("a number beyond a double")
+        return value
+
+    def constant(text):
+        raise ValueError(text)
+
+    try:
+        text = data.decode("utf-8")
+        value = json.loads(
+            text, object_pairs_hook=members, parse_int=integer, parse_float=number, parse_constant=constant)
+        if SURROGATE.search(json.dumps(value, ensure_ascii=False)):
+            raise ValueError("a lone surrogate")
+        return value
+    except (ValueError, RecursionError) as error:
+        raise Refused("malformed", "json", str(error)) from None
+
+
+def check_depth(value, depth=0):
+    if depth > DEPTH_MAX:
+        raise Refused("too_many", "json depth")
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        check_depth(inner, depth + 1)
+
+
+def string(members, name, required=True):
+    if name not in members:
+        if required:
+            raise Refused("malformed", name, "missing")
+        return None
+    if not isinstance(members[name], str):
+        raise Refused("malformed", name, "not a string")
+    return members[name]
+
+
+def size_of(text):
+    return len(text.encode("utf-8"))
+
+
+def message(data, author=None):
+    """The checked message. `author`: the PeerID whose signature or session it came with."""
+    if len(data) > MESSAGE_BYTES_MAX:
+        raise Refused("too_long", "message")
+    members = parsed(data)
+    check_depth(members)
+    if not isinstance(members, dict):
+        raise Refused("malformed", "message")
+    sender, name = checked_sender(members)
+    if author is not None and sender != author:
+        raise Refused("malformed", "sender_id")
+    kind = string(members, "type")
+    if not 1 <= size_of(kind) <= TYPE_BYTES_MAX:
+        raise Refused("malformed", "type")
+    value = {"type": kind, "sender_id": members["sender"]["sender_id"], "display_name": name}
+    value["message_id"] = message_id(string(members, "message_id", kind in NEED_ID))
+    value["timestamp"] = timestamp(string(members, "timestamp", kind in NEED_ID))
+    if kind in OWN:
+        value.update(OWN[kind](members))
+    return value
+
+
+def checked_sender(members):
+    sender = members.get("sender")
+    if not isinstance(sender, dict):
+        raise Refused("malformed", "sender")
+    text = string(sender, "sender_id")
+    peer = unbase32(text)
+    if len(text) != IDENTIFIER_CHARACTERS or peer is None:
+        raise Refused("malformed", "sender_id")
+    name, trouble = name_trouble(string(sender, "display_name"))
+    if trouble:
+        raise Refused("malformed", "display_name", trouble)
+    return peer, name
+
+
+def message_id(text):
+    if text is not None and (
+        not 1 <= size_of(text) <= MESSAGE_ID_BYTES_MAX or any(is_control(character) for character in text)
+    ):
+        raise Refused("malformed", "message_id")
+    return text
+
+
+def timestamp(text):
+    if text is not None and (len(text) > TIMESTAMP_BYTES_MAX or not TIMESTAMP.fullmatch(text)):
+        raise Refused("malformed", "timestamp")
+    return text
+
+
+def one_of(members, words, name):
+    word = string(members, "body")
+    if word not in words:
+        raise Refused("malformed", "body")
+    return {name: words[word]}
+
+
+def media(members, needs_size):
+    text = string(members, "media_id")
+    if len(text) != IDENTIFIER_CHARACTERS or unbase32(text) is None:
+        raise Refused("malformed", "media_id")
+    name = string(members, "file_name")
+    if size_of(name) > FILE_NAME_BYTES_MAX:
+        raise Refused("too_long", "file_name")
+    size = members.get("size")
+    if "size" in members and (type(size) is not int or not 0 <= size <= COUNTER_MAX):
+        raise Refused("malformed", "size")
+    if needs_size and size is None:
+        raise Refused("malformed", "size", "missing")
+    mime = string(members, "mime", required=False)
+    if mime is not None and size_of(mime) > MIME_BYTES_MAX:
+        raise Refused("too_long", "mime")
+    return {"media_id": text, "file_name": name, "size": size, "mime": mime}
+
+
+OWN = {
+    "status": lambda members: one_of(members, {"online": True, "offline": False}, "online"),
+    "raise_hand": lambda members: one_of(members, {"true": True, "false": False}, "raised"),
+    "text": lambda members: {"body": string(members, "body")},
+    "photo": lambda members: media(members, False),
+    "file": lambda members: media(members, True),
+}
