@@ -34,8 +34,9 @@ final class SimulatedNode {
   private var nextMessage: UInt64 = 1
   private var instances: UInt64 = 0
 
-  init(_ index: Int, _ name: DisplayName, _ clock: SimulatedClock, _ fault: SimulatedFault?, in network: SimulatedNetwork)
-  {
+  init(
+    _ index: Int, _ name: DisplayName, _ clock: SimulatedClock, _ fault: SimulatedFault?, in network: SimulatedNetwork
+  ) {
     self.index = index
     self.name = name
     self.clock = clock

@@ -227,7 +227,8 @@ final class SimulatedProcess {
       let members = (node.store.members[channel] ?? [:]).values.sorted { $0.peer < $1.peer }
       let restored = LoginEvent.restored(channel, logs: logs, lamport: lamport, members: members)
       network.schedule(
-        .event(node.index, run: node.run, .login(restored)), after: network.dice.span(.milliseconds(0), .milliseconds(2)))
+        .event(node.index, run: node.run, .login(restored)),
+        after: network.dice.span(.milliseconds(0), .milliseconds(2)))
     case .stateChanged(let state): loginState = state
     case .answer: break
     case .opened(_, let channel):
