@@ -12,6 +12,8 @@ public struct SimulatedConditions: Sendable {
   public var differsByWay: Bool
   /// One way, at least and at most.
   public var delay: ClosedRange<Span>
+  /// Whether sessions are spared: no dial and no segment is lost.
+  public var datagramsOnly = false
   /// From a write to its commit, at least and at most.
   public var diskDelay: ClosedRange<Span>
 

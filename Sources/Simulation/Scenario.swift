@@ -25,7 +25,10 @@ public struct Scenario: Sendable {
     self.fault = fault
   }
 
-  public func run() -> Outcome {
+  public func run() -> Outcome { runKeeping().outcome }
+
+  /// The network as it was at the end, too.
+  func runKeeping() -> (outcome: Outcome, network: SimulatedNetwork) {
     var dice = Jitter(seed: seed &* 0x2545_F491_4F6C_DD1D)
     let network = SimulatedNetwork(seed: seed, conditions: Self.conditions(&dice))
     let count = 2 + Int(dice.next() % (dice.next() % 4 == 0 ? 11 : 5))
@@ -45,7 +48,7 @@ public struct Scenario: Sendable {
       network.after(dice.span(.milliseconds(0), length), act)
     }
     network.run(for: length)
-    return healed(network, nodes, channels, &dice)
+    return (healed(network, nodes, channels, &dice), network)
   }
 
   private func healed(

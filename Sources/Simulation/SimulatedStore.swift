@@ -105,7 +105,10 @@ final class SimulatedStore {
   }
 
   func digest(_ channel: ChannelID) -> HeadsDigest {
-    HeadsDigest(of: (logs[channel] ?? [:]).mapValues(Self.contiguous))
+    let logs = logs[channel] ?? [:]
+    let heads = logs.mapValues(Self.contiguous)
+    let beyond = logs.map { key, rows in (key, Set(rows.keys.filter { $0 > heads[key]! })) }.filter { !$0.1.isEmpty }
+    return HeadsDigest(of: heads, beyond: Dictionary(uniqueKeysWithValues: beyond))
   }
 
   /// Entries of the ranges in order of number, up to so many bytes, one at least.

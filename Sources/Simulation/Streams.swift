@@ -48,6 +48,8 @@ extension SimulatedNetwork {
   /// As TCP repeats a SYN; then the dialler gives up.
   private static var dialDistances: [Span] { [.seconds(1), .seconds(2), .seconds(2)] }
 
+  private func segmentLoss(_ from: Int, _ to: Int) -> Double { conditions.datagramsOnly ? 0 : loss(from, to) }
+
   func tryDial(_ attempt: DialAttempt, number: Int) {
     guard nodes[attempt.from].run == attempt.run, nodes[attempt.from].process != nil else { return }
     func fail(_ reason: String, after span: Span) {
@@ -56,7 +58,7 @@ extension SimulatedNetwork {
     }
     let target = hosts[attempt.address.host]
     if let target, !isCut(attempt.from, target), !isCut(target, attempt.from), !nodes[target].isPaused,
-      !chance(loss(attempt.from, target))
+      !chance(segmentLoss(attempt.from, target))
     {
       guard let process = nodes[target].process, process.tcpPort == attempt.address.port,
         attempt.expecting == nil || attempt.expecting == nodes[target].peer
@@ -127,7 +129,7 @@ extension SimulatedNetwork {
     let way = (stream.ends[side].node, stream.ends[1 - side].node)
     var late = delay()
     var tries = 0
-    while tries < 6, chance(loss(way.0, way.1)) {
+    while tries < 6, chance(segmentLoss(way.0, way.1)) {
       late = late + .milliseconds(200 << tries)
       tries += 1
     }

@@ -295,8 +295,8 @@ extension LinksMachine {
     let peer = session.peer
     switch message {
     case .ping(let nonce): return [.sendFrame(link, .pong(nonce))]
-    case .pong: return [.tell(.membership(.sessionAlive(peer, session.instance)))]
-    case .prove: return []
+    // It says that the process lives, not in which channels: of those only beacons, echoes and handshakes tell.
+    case .pong, .prove: return []
     case .closing:
       sessions[link] = nil
       if peers[peer]?.session == link { peers[peer]!.session = nil }

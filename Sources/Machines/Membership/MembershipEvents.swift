@@ -39,8 +39,6 @@ package enum MembershipEvent: Equatable, Sendable {
   case echoed(ChannelID, PeerID, nonce: UInt64)
   case suspected(ChannelID, PeerID, incarnation: UInt64)
   case sessionOpened(ChannelID, PeerID, Instance, wasIntroduced: Bool)
-  /// It answered a ping in the session.
-  case sessionAlive(PeerID, Instance)
   case sessionLost(PeerID, Instance)
   case dialSucceeded(PeerID)
   case dialFailed(PeerID)

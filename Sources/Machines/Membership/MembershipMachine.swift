@@ -54,7 +54,6 @@ package struct MembershipMachine: Sendable {
     case .suspected(let channel, let peer, let incarnation): return suspected(channel, peer, incarnation, now)
     case .sessionOpened(let channel, let peer, let instance, let wasIntroduced):
       return sessionOpened(channel, peer, instance, wasIntroduced, now)
-    case .sessionAlive(let peer, let instance): return sessionAlive(peer, instance, now)
     case .sessionLost(let peer, let instance): return sessionLost(peer, instance, now)
     case .dialSucceeded(let peer): return dialSucceeded(peer, now)
     case .dialFailed(let peer): return dialFailed(peer, now)

@@ -21,18 +21,6 @@ extension MembershipMachine {
     return settle(channel, peer, before, at: now) + (wasIntroduced ? [greeting] : [])
   }
 
-  mutating func sessionAlive(_ peer: PeerID, _ instance: Instance, _ now: Instant) -> [MembershipEffect] {
-    for channel in channels.keys {
-      guard var member = channels[channel]!.members[peer], member.instance == instance, member.isPresent else {
-        continue
-      }
-      member.lastHeard = now
-      member.phase = .present
-      channels[channel]!.members[peer] = member
-    }
-    return []
-  }
-
   mutating func sessionLost(_ peer: PeerID, _ instance: Instance, _ now: Instant) -> [MembershipEffect] {
     var effects: [MembershipEffect] = []
     for channel in channels.keys.sorted() {

@@ -125,7 +125,15 @@ struct ChannelLog: Sendable {
     self.lamport = min(lamport, LamportRule.startMax)
     for log in restored { logs[log.key] = LogState(contiguous: log.contiguous, beyond: log.beyond) }
     for (key, state) in logs where state.isLacking { lacking.insert(key) }
-    digest = HeadsDigest(of: logs.mapValues(\.stored))
+    digest = HeadsDigest(of: [:])
+    digest = currentDigest
+  }
+
+  /// Of what is on the disk.
+  var currentDigest: HeadsDigest {
+    HeadsDigest(
+      of: logs.mapValues(\.stored),
+      beyond: logs.compactMapValues { $0.wasStoredBeyond.isEmpty ? nil : $0.wasStoredBeyond })
   }
 
   /// The clock that a new entry follows: a newcomer without history starts at the median of those present.

@@ -84,7 +84,7 @@ package struct MessagingMachine: Sendable {
       state.announced = max(state.announced, state.queued)
       log.logs[ownLogKey] = state
       log.ownInFlight = state.stored < state.queued
-      log.digest = HeadsDigest(of: log.logs.mapValues(\.stored))
+      log.digest = log.currentDigest
     }
     channels[channel] = log
     return [headsChanged(channel)]
@@ -178,8 +178,7 @@ package struct MessagingMachine: Sendable {
       }
     }
     for channel in changed.sorted() {
-      let heads = channels[channel]!.logs.mapValues(\.stored)
-      channels[channel]!.digest = HeadsDigest(of: heads)
+      channels[channel]!.digest = channels[channel]!.currentDigest
       effects.append(headsChanged(channel))
       effects += flushSubmissions(channel, now)
       if channels[channel]!.request == nil, !channels[channel]!.lacking.isEmpty,

@@ -100,8 +100,10 @@ extension MessagingMachine {
   }
 
   private func headsMessages(_ channel: ChannelID, answerWanted: Bool) -> [SessionMessage] {
-    let heads = channels[channel]!.logs.filter { $0.value.stored > 0 }.sorted { $0.key < $1.key }
-      .map { Head(key: $0.key, number: $0.value.stored) }
+    // Of a log with a hole the highest number that is here: who lacks it asks for what we have of the rest.
+    let heads = channels[channel]!.logs.map { key, log in
+      Head(key: key, number: max(log.stored, log.wasStoredBeyond.max() ?? 0))
+    }.filter { $0.number > 0 }.sorted { $0.key < $1.key }
     var messages: [SessionMessage] = []
     var start = 0
     repeat {
