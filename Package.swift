@@ -40,8 +40,9 @@ let package = Package(
     system("CJansson", "jansson", apt: "libjansson-dev"),
     system("CUTF8Proc", nil, apt: "libutf8proc-dev"),
     system("CMicroHTTPD", "libmicrohttpd", apt: "libmicrohttpd-dev"),
-    system("CCurl", "libcurl", apt: "libcurl4-openssl-dev"),
-    system("CEdit", "libedit", apt: "libedit-dev"),
+    // Loaded when first used (see the shims), so no pkg-config: it would link them.
+    system("CCurl", nil, apt: "libcurl4-openssl-dev"),
+    system("CEdit", nil, apt: "libedit-dev"),
     .systemLibrary(name: "CLinux", path: "Sources/CLinux"),
 
     room("Vocabulary", ["CUTF8Proc"]),

@@ -17,7 +17,7 @@ final class Chat {
 
   static func run(_ invocation: Invocation) throws {
     let channel = try ChannelCommands.channelName(invocation)
-    let client = NodeClient(home: try Home.path(invocation))
+    let client = try NodeClient(home: Home.path(invocation))
     var started: pid_t?
     do throws(Failure) { _ = try client.call("GET", ["id"]) } catch {
       guard error.status == .unavailable else { throw error }

@@ -10,15 +10,19 @@ final class NodeClient {
   private let socketPath: String
   private var transfers: [UnsafeMutableRawPointer: Transfer] = [:]
 
-  init(home: String) {
+  init(home: String) throws(Failure) {
+    guard parley_curl_is_available() else {
+      throw Failure(
+        .unavailable, "libcurl is not installed, which calls the node: apt-get install libcurl4, then try again")
+    }
     self.home = home
-    multi = curl_multi_init()!
+    multi = parley_curl_multi()!
     socketPath = SocketFile.shortPath(inHome: home)
   }
 
   deinit {
-    for handle in transfers.keys { curl_multi_remove_handle(multi, handle) }
-    curl_multi_cleanup(multi)
+    for handle in transfers.keys { parley_curl_remove(multi, handle) }
+    parley_curl_end_multi(multi)
   }
 
   /// `path`: the parts after `/v1`, not encoded yet.
@@ -27,19 +31,18 @@ final class NodeClient {
     if !query.isEmpty { url += "?" + query.map { "\($0)=\(PercentEncoding.encoded($1))" }.joined(separator: "&") }
     let transfer = Transfer(method: method, url: url, socketPath: socketPath, body: body)
     transfers[transfer.handle] = transfer
-    curl_multi_add_handle(multi, transfer.handle)
+    parley_curl_add(multi, transfer.handle)
     return transfer
   }
 
   func end(_ transfer: Transfer) {
     guard transfers.removeValue(forKey: transfer.handle) != nil else { return }
-    curl_multi_remove_handle(multi, transfer.handle)
+    parley_curl_remove(multi, transfer.handle)
   }
 
   /// Moves all transfers as far as they go without waiting.
   func advance() {
-    var runningCount: Int32 = 0
-    curl_multi_perform(multi, &runningCount)
+    parley_curl_advance(multi)
     var outcome = CURLE_OK
     while let handle = parley_curl_next_finished(multi, &outcome) {
       transfers[handle]?.outcome = outcome
@@ -51,7 +54,7 @@ final class NodeClient {
   /// descriptors.
   func wait(for descriptors: [Int32], milliseconds: Int32 = 1_000) -> [Int32] {
     var entries = descriptors.map { curl_waitfd(fd: $0, events: Int16(CURL_WAIT_POLLIN), revents: 0) }
-    curl_multi_poll(multi, &entries, UInt32(entries.count), milliseconds, nil)
+    parley_curl_wait(multi, &entries, UInt32(entries.count), milliseconds)
     return entries.filter { $0.revents != 0 }.map(\.fd)
   }
 

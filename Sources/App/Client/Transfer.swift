@@ -12,9 +12,9 @@ final class Transfer {
   var outcome: CURLcode?
 
   init(method: String, url: String, socketPath: String, body: JSON?) {
-    handle = curl_easy_init()!
-    var list = curl_slist_append(nil, "Expect:")
-    list = curl_slist_append(list, "Content-Type: application/json")
+    handle = parley_curl_easy()!
+    var list = parley_curl_header(nil, "Expect:")
+    list = parley_curl_header(list, "Content-Type: application/json")
     headers = list
     _ = parley_curl_set_text(handle, CURLOPT_URL, url)
     _ = parley_curl_set_text(handle, CURLOPT_UNIX_SOCKET_PATH, socketPath)
@@ -37,8 +37,8 @@ final class Transfer {
   }
 
   deinit {
-    curl_easy_cleanup(handle)
-    curl_slist_free_all(headers)
+    parley_curl_end_easy(handle)
+    parley_curl_end_headers(headers)
   }
 
   var status: Int { parley_curl_status(handle) }
@@ -53,13 +53,7 @@ final class Transfer {
     }
   }
 
-  private lazy var contentType: String? = {
-    var header: UnsafeMutablePointer<curl_header>?
-    guard curl_easy_header(handle, "Content-Type", 0, UInt32(CURLH_HEADER), -1, &header) == CURLHE_OK else {
-      return nil
-    }
-    return header?.pointee.value.map { String(cString: $0) }
-  }()
+  private var contentType: String? { parley_curl_content_type(handle).map { String(cString: $0) } }
 
   func takeEvents() -> [StreamEvent] {
     defer { events = [] }

@@ -8,7 +8,7 @@ enum ChannelCommands {
 
   static func join(_ invocation: Invocation) throws {
     let name = try channelName(invocation)
-    let client = NodeClient(home: try Home.path(invocation))
+    let client = try NodeClient(home: Home.path(invocation))
     let secret = try secret(for: name, invocation)
     let answer = try join(name, secret: secret, client)
     if invocation.isJSON { return Terminal.line(answer.text) }
@@ -79,14 +79,14 @@ enum ChannelCommands {
 
   static func leave(_ invocation: Invocation) throws {
     let name = try channelName(invocation)
-    _ = try NodeClient(home: try Home.path(invocation)).call("DELETE", ["channels", name])
+    _ = try NodeClient(home: Home.path(invocation)).call("DELETE", ["channels", name])
     Terminal.line(
       invocation.isJSON
         ? (["event": "left", "channel": .string(name)] as JSON).text : "Left \(name.escapedLine).")
   }
 
   static func channels(_ invocation: Invocation) throws {
-    let channels = try NodeClient(home: try Home.path(invocation)).call("GET", ["channels"]).array ?? []
+    let channels = try NodeClient(home: Home.path(invocation)).call("GET", ["channels"]).array ?? []
     if channels.isEmpty, !invocation.isJSON { Terminal.note("In no channel yet: parley join CHANNEL") }
     for channel in channels { Terminal.line(invocation.isJSON ? channel.text : line(ofChannel: channel)) }
   }
@@ -99,7 +99,7 @@ enum ChannelCommands {
 
   static func members(_ invocation: Invocation) throws {
     let name = try channelName(invocation)
-    let client = NodeClient(home: try Home.path(invocation))
+    let client = try NodeClient(home: Home.path(invocation))
     let members = try client.call("GET", ["channels", name, "members"]).array ?? []
     for line in invocation.isJSON ? members.map(\.text) : Presenter.members(members) { Terminal.line(line) }
   }

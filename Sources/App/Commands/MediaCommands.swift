@@ -7,13 +7,16 @@ enum MediaCommands {
     let name = try ChannelCommands.channelName(invocation)
     let kind = invocation.value("--as")
     if let kind, ShareKind(rawValue: kind) == nil { throw Failure.usage("--as must be photo or file") }
-    let client = NodeClient(home: try Home.path(invocation))
+    let client = try NodeClient(home: Home.path(invocation))
     var firstFailure: Failure?
     for file in invocation.all("FILE") {
       do throws(Failure) {
         let media = try share(file, as: kind, in: name, client)
-        let id = media["media_id"]?.string?.escapedLine ?? ""
-        Terminal.line(invocation.isJSON ? media.text : "\(id)  \(media["file_name"]?.string?.escapedLine ?? "")")
+        // Nothing but IDs on standard output, one a line: ID=$(parley share …).
+        Terminal.line(invocation.isJSON ? media.text : media["media_id"]?.string?.escapedLine ?? "")
+        if !invocation.isJSON, Terminal.isErrorTerminal, invocation.all("FILE").count > 1 {
+          Terminal.note("  " + (media["file_name"]?.string?.escapedLine ?? ""))
+        }
       } catch {
         if error == .interrupted || error.status == .unavailable { throw error }
         // The other files can still be shared.
@@ -32,13 +35,13 @@ enum MediaCommands {
 
   static func unshare(_ invocation: Invocation) throws {
     let id = invocation["MEDIA_ID"]
-    let answer = try NodeClient(home: try Home.path(invocation)).call("DELETE", ["media", id])
+    let answer = try NodeClient(home: Home.path(invocation)).call("DELETE", ["media", id])
     Terminal.line(invocation.isJSON ? answer.text : "No longer shared from here.")
   }
 
   static func media(_ invocation: Invocation) throws {
     let name = try ChannelCommands.channelName(invocation)
-    let media = try NodeClient(home: try Home.path(invocation)).call("GET", ["channels", name, "media"]).array ?? []
+    let media = try NodeClient(home: Home.path(invocation)).call("GET", ["channels", name, "media"]).array ?? []
     if media.isEmpty, !invocation.isJSON { Terminal.note("Nothing was shared in \(name.escapedLine) yet.") }
     for item in media { Terminal.line(invocation.isJSON ? item.text : line(ofMedia: item)) }
   }
@@ -57,7 +60,7 @@ enum MediaCommands {
   }
 
   static func download(_ invocation: Invocation) throws {
-    let client = NodeClient(home: try Home.path(invocation))
+    let client = try NodeClient(home: Home.path(invocation))
     let id = invocation["MEDIA_ID"]
     if invocation.value("--output") == "-" { return try stream(id, client) }
     let target: [JSON.Field]

@@ -6,7 +6,7 @@ enum MessageCommands {
   static func send(_ invocation: Invocation) throws {
     let name = try ChannelCommands.channelName(invocation)
     let wait: Int64? = try invocation.number("--wait", in: 0...3_600)
-    let client = NodeClient(home: try Home.path(invocation))
+    let client = try NodeClient(home: Home.path(invocation))
     var body: [JSON.Field] = [.init("body", .string(try text(invocation)))]
     if let wait { body.append(.init("wait", .integer(wait))) }
     let receipt = try client.call("POST", ["channels", name, "messages"], body: .object(body))
@@ -32,7 +32,7 @@ enum MessageCommands {
 
   static func tell(_ invocation: Invocation) throws {
     let peer = invocation["PEER"]
-    let client = NodeClient(home: try Home.path(invocation))
+    let client = try NodeClient(home: Home.path(invocation))
     let answer = try client.call(
       "POST", ["peers", peer, "messages"], body: ["body": .string(try text(invocation))])
     Terminal.line(invocation.isJSON ? answer.text : outcome(answer, peer: peer))
@@ -49,7 +49,7 @@ enum MessageCommands {
     guard ["up", "down"].contains(word) else {
       throw Failure.usage("say up or down: parley hand \(name.escapedLine) up")
     }
-    let client = NodeClient(home: try Home.path(invocation))
+    let client = try NodeClient(home: Home.path(invocation))
     let answer = try client.call("PUT", ["channels", name, "hand"], body: ["raised": .bool(word == "up")])
     Terminal.line(invocation.isJSON ? answer.text : "Your hand in \(name.escapedLine) is \(word).")
   }
@@ -57,7 +57,7 @@ enum MessageCommands {
   static func history(_ invocation: Invocation) throws {
     let name = try ChannelCommands.channelName(invocation)
     let limit: Int = try invocation.number("--limit", in: 1...10_000) ?? 50
-    let client = NodeClient(home: try Home.path(invocation))
+    let client = try NodeClient(home: Home.path(invocation))
     let messages = try client.call(
       "GET", ["channels", name, "messages"], query: [("limit", "\(limit)")])
     for message in messages.array ?? [] {
@@ -69,7 +69,7 @@ enum MessageCommands {
     var query: [(String, String)] = []
     let isFiltered = invocation.arguments["CHANNEL"] != nil
     if isFiltered { query = [("channel", try ChannelCommands.channelName(invocation))] }
-    let client = NodeClient(home: try Home.path(invocation))
+    let client = try NodeClient(home: Home.path(invocation))
     let isJSON = invocation.isJSON
     do throws(Failure) {
       _ = try client.stream("GET", ["events"], query: query) { event in

@@ -100,17 +100,17 @@ enum NodeCommands {
   }
 
   static func down(_ invocation: Invocation) throws {
-    _ = try NodeClient(home: try Home.path(invocation)).call("POST", ["down"])
+    _ = try NodeClient(home: Home.path(invocation)).call("POST", ["down"])
     Terminal.line(invocation.isJSON ? (["event": "stopped"] as JSON).text : "The node has ended.")
   }
 
   static func id(_ invocation: Invocation) throws {
-    let answer = try NodeClient(home: try Home.path(invocation)).call("GET", ["id"])
+    let answer = try NodeClient(home: Home.path(invocation)).call("GET", ["id"])
     Terminal.line(invocation.isJSON ? answer.text : answer["peer_id"]?.string?.escapedLine ?? "")
   }
 
   static func status(_ invocation: Invocation) throws {
-    let client = NodeClient(home: try Home.path(invocation))
+    let client = try NodeClient(home: Home.path(invocation))
     let status = try client.call("GET", ["status"])
     if invocation.isJSON { return Terminal.line(status.text) }
     for line in Self.lines(ofStatus: status, home: client.home) { Terminal.line(line) }

@@ -31,8 +31,8 @@ final class LineEditor {
   }
 
   deinit {
-    if let editor { el_end(editor) }
-    if let past { history_end(past) }
+    if let editor { parley_edit_close(editor) }
+    if let past { parley_edit_forget(past) }
     free(prompt)
   }
 
@@ -53,8 +53,8 @@ final class LineEditor {
     isReading = true
     defer { isReading = false }
     var count: Int32 = 0
-    el_resize(editor)
-    guard let line = el_gets(editor, &count), count > 0 else { return nil }
+    parley_edit_resize(editor)
+    guard let line = parley_edit_read(editor, &count), count > 0 else { return nil }
     let text = String(cString: line)
     let content = text.hasSuffix("\n") ? String(text.dropLast()) : text
     if let past, !content.isEmpty { parley_edit_remember(past, content) }
@@ -79,7 +79,7 @@ final class LineEditor {
   }
 
   private func goingToStart(of editor: OpaquePointer) -> String {
-    guard let info = el_line(editor) else { return "\r\u{1B}[J" }
+    guard let info = parley_edit_line(editor) else { return "\r\u{1B}[J" }
     let byteCount = max(0, info.pointee.cursor - info.pointee.buffer)
     let bytes = UnsafeRawBufferPointer(start: info.pointee.buffer, count: byteCount)
     let before = String(decoding: bytes, as: UTF8.self)
@@ -119,7 +119,7 @@ final class LineEditor {
   }
 
   private func complete() -> UInt8 {
-    guard let editor, let info = el_line(editor) else { return UInt8(CC_ERROR) }
+    guard let editor, let info = parley_edit_line(editor) else { return UInt8(CC_ERROR) }
     let byteCount = max(0, info.pointee.cursor - info.pointee.buffer)
     let typed = String(
       decoding: UnsafeRawBufferPointer(start: info.pointee.buffer, count: byteCount), as: UTF8.self)
@@ -130,7 +130,7 @@ final class LineEditor {
       show([matching.joined(separator: "  ")])
       return UInt8(CC_NORM)
     }
-    return el_insertstr(editor, String(rest)) == 0 ? UInt8(CC_REFRESH) : UInt8(CC_ERROR)
+    return parley_edit_insert(editor, String(rest)) == 0 ? UInt8(CC_REFRESH) : UInt8(CC_ERROR)
   }
 
   static func commonPrefix(of texts: [String]) -> String? {
