@@ -56,6 +56,6 @@ struct MediaDice: Sendable {
   mutating func chance(_ percent: Int) -> Bool { below(100) < percent }
 }
 
-let (ana, ben, eva) = (mediaPeer(1), mediaPeer(2), mediaPeer(3))
+let eva = mediaPeer(3)
 
 func mediaPeer(_ number: UInt8) -> PeerID { PeerID(bytes: [UInt8](repeating: number, count: 32))! }

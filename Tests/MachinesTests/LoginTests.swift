@@ -1,0 +1,109 @@
+import ParleyMachines
+import ParleyVocabulary
+import ParleyWire
+import Testing
+
+private let gardenName = try! ChannelName("garden")
+
+/// Logged in as Ana, with an interface that works.
+private func login(incarnation: UInt64 = 3) -> LoginMachine {
+  var machine = LoginMachine()
+  _ = machine.handle(.loggedIn(name("Ana"), incarnation: incarnation), at: start)
+  _ = machine.handle(.interfacesChanged(workingCount: 1), at: start)
+  return machine
+}
+
+private func restored(_ channel: ChannelID) -> LoginEvent { .restored(channel, logs: [], lamport: 4, members: []) }
+
+@Test func theStateFollowsTheInterfaces() {
+  var machine = LoginMachine()
+  #expect(machine.state == .disconnected)
+  #expect(machine.handle(.interfacesChanged(workingCount: 1), at: start) == [])
+  #expect(machine.handle(.loggedIn(name("Ana"), incarnation: 1), at: start) == [.stateChanged(.connecting)])
+  #expect(machine.handle(.interfacesChanged(workingCount: 2), at: start) == [.stateChanged(.connected)])
+  #expect(machine.handle(.interfacesChanged(workingCount: 0), at: start) == [.stateChanged(.reconnecting)])
+  #expect(machine.handle(.interfacesChanged(workingCount: 1), at: start) == [.stateChanged(.connected)])
+  #expect(machine.handle(.loggedOut, at: start) == [.stateChanged(.disconnected)])
+}
+
+@Test func aJoinOpensOnceTheDiskHasAnsweredAndAnswersAllWhoAsked() {
+  var machine = login()
+  #expect(machine.handle(.joinRequested(RequestID(1), gardenName, garden), at: start) == [.restore(garden)])
+  #expect(machine.handle(.joinRequested(RequestID(2), gardenName, garden), at: start) == [])
+  let effects = machine.handle(restored(garden), at: start)
+  #expect(effects.first == .opened(gardenName, garden))
+  #expect(effects.contains(.tell(.messaging(.joined(garden, logs: [], lamport: 4)))))
+  #expect(
+    effects.contains(
+      .tell(.membership(.joined(garden, displayName: name("Ana"), incarnation: 3, remembered: [])))))
+  #expect(effects.suffix(2) == [.answer(RequestID(1), .done), .answer(RequestID(2), .done)])
+  #expect(
+    machine.handle(.joinRequested(RequestID(3), gardenName, garden), at: start) == [.answer(RequestID(3), .done)])
+}
+
+@Test func anotherSecretForTheSameNameIsRefused() {
+  var machine = login()
+  _ = machine.handle(.joinRequested(RequestID(1), gardenName, garden), at: start)
+  #expect(
+    machine.handle(.joinRequested(RequestID(2), gardenName, kitchen), at: start)
+      == [.answer(RequestID(2), .otherSecret)])
+  _ = machine.handle(restored(garden), at: start)
+  #expect(
+    machine.handle(.joinRequested(RequestID(3), gardenName, kitchen), at: start)
+      == [.answer(RequestID(3), .otherSecret)])
+}
+
+@Test func aDiskThatCannotBeReadFailsTheJoinAndItMayBeTriedAgain() {
+  var machine = login()
+  _ = machine.handle(.joinRequested(RequestID(1), gardenName, garden), at: start)
+  #expect(
+    machine.handle(.restoreFailed(garden, reason: "damaged"), at: start) == [.answer(RequestID(1), .disk("damaged"))])
+  #expect(machine.handle(.joinRequested(RequestID(2), gardenName, garden), at: start) == [.restore(garden)])
+}
+
+@Test func theSixtyFifthChannelIsRefused() throws {
+  var machine = login()
+  for number in 0..<UInt64(64) {
+    let channel = ChannelID(Bytes32(words: (number, 0, 0, 0)))
+    let effects = machine.handle(
+      .joinRequested(RequestID(number), try ChannelName("c\(number)"), channel), at: start)
+    #expect(effects == [.restore(channel)])
+  }
+  #expect(
+    machine.handle(.joinRequested(RequestID(99), gardenName, garden), at: start)
+      == [.answer(RequestID(99), .tooMany(countMax: 64))])
+}
+
+@Test func leavingTellsTheOthersAndIsRefusedTwice() {
+  var machine = login()
+  _ = machine.handle(.joinRequested(RequestID(1), gardenName, garden), at: start)
+  _ = machine.handle(restored(garden), at: start)
+  #expect(
+    machine.handle(.leaveRequested(RequestID(2), gardenName), at: start) == [
+      .tell(.membership(.left(garden))), .tell(.messaging(.left(garden))), .tell(.media(.channelClosed(garden))),
+      .closed(gardenName, garden), .answer(RequestID(2), .done),
+    ])
+  #expect(
+    machine.handle(.leaveRequested(RequestID(3), gardenName), at: start) == [.answer(RequestID(3), .notInChannel)])
+}
+
+@Test func whoIsStartedElsewhereUnderAHigherIncarnationEndsTheLogin() {
+  var machine = login(incarnation: 3)
+  _ = machine.handle(.joinRequested(RequestID(1), gardenName, garden), at: start)
+  _ = machine.handle(restored(garden), at: start)
+  #expect(machine.handle(.seenElsewhere(incarnation: 3), at: start) == [])
+  let effects = machine.handle(.seenElsewhere(incarnation: 4), at: start)
+  #expect(effects.first == .tell(.membership(.left(garden))))
+  #expect(effects.last == .stateChanged(.aborted))
+  #expect(
+    machine.handle(.joinRequested(RequestID(2), gardenName, garden), at: start) == [.answer(RequestID(2), .aborted)])
+}
+
+/// They waited for ever.
+@Test func joinsOnTheirWayAreAnsweredWhenTheLoginEnds() {
+  var machine = login()
+  _ = machine.handle(.joinRequested(RequestID(1), gardenName, garden), at: start)
+  #expect(
+    machine.handle(.loggedOut, at: start) == [.answer(RequestID(1), .aborted), .stateChanged(.disconnected)])
+  #expect(machine.handle(restored(garden), at: start) == [])
+}
