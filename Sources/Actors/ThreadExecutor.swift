@@ -4,8 +4,8 @@ import Synchronization
 /// A thread of its own as an executor: for what blocks (SQLite, disk, hashing), which must never hold a thread of the
 /// cooperative pool.
 ///
-/// Every job runs, also one that arrives after `stop()`: then a thread is started that ends when nothing is left, so that
-/// a call that was on its way while the node stopped does not wait for ever.
+/// Every job runs, also one that arrives after `stop()`: then a thread is started that ends when nothing is left, so
+/// that a call that was on its way while the node stopped does not wait for ever.
 package final class ThreadExecutor: SerialExecutor {
   private struct State {
     var jobs: [UnownedJob] = []

@@ -67,7 +67,8 @@ extension Node: NodeServing {
     }
   }
 
-  /// Files shared or downloaded in earlier runs that are still as they were are served again; of others people are told.
+  /// Files shared or downloaded in earlier runs that are still as they were are served again; of others people are
+  /// told.
   func restoreShares(_ engine: Engine, in joined: Hub.Joined) async {
     guard let shares = try? await engine.store.shares(in: joined.id) else { return }
     for share in shares {
@@ -87,8 +88,8 @@ extension Node: NodeServing {
     }
   }
 
-  /// Stops serving in every channel; the file itself stays where it is. Throws `.noSuchMedia` when it is not shared from
-  /// here, and `.profileDamaged` when that cannot be written down.
+  /// Stops serving in every channel; the file itself stays where it is. Throws `.noSuchMedia` when it is not shared
+  /// from here, and `.profileDamaged` when that cannot be written down.
   public func unshare(_ id: MediaID) async throws(ParleyError) {
     let engine = try await running()
     let isKnown: Bool
@@ -126,8 +127,8 @@ extension Node: NodeServing {
   }
 
   /// Starts a download from everybody present who has it, or from the file shared here. Nothing is used before it is
-  /// verified; the file appears under its name only when it is whole, and is then served from there. At most four run at
-  /// once; others wait their turn.
+  /// verified; the file appears under its name only when it is whole, and is then served from there. At most four run
+  /// at once; others wait their turn.
   ///
   /// When it breaks off, what was verified is kept in a hidden file in the target's folder for a week, and the next
   /// download of the same media ID to that folder goes on from there, also after a restart. The events end with

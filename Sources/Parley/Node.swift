@@ -9,8 +9,8 @@ import ParleyWire
 /// A real-time messaging node: finds the other nodes of the network by itself, joins named channels, and carries
 /// messages, hands and files. `run()` does the work until `stop()`; every other call may be made while it runs.
 ///
-/// One home, one node: a second one on the same home is refused with `ParleyError.profileInUse`. The home is held from `init` until `run()` returns, or
-/// until this object is gone when it is never run.
+/// One home, one node: a second one on the same home is refused with `ParleyError.profileInUse`. The home is held from
+/// `init` until `run()` returns, or until this object is gone when it is never run.
 ///
 /// Calls wait until the node is ready and throw `ParleyError.stopped` once it stops.
 public actor Node {
@@ -74,8 +74,8 @@ public actor Node {
   /// Runs the node until `stop()`, until the task is cancelled, or until the same identity is started elsewhere
   /// (`.aborted`). Returns once everything is closed and the home is free for another node.
   ///
-  /// Throws `.network` when an interface or port cannot be used or a named peer not be found, `.profileDamaged` when the
-  /// store cannot be opened, and `.stopped` when it was run before.
+  /// Throws `.network` when an interface or port cannot be used or a named peer not be found, `.profileDamaged` when
+  /// the store cannot be opened, and `.stopped` when it was run before.
   public func run() async throws(ParleyError) {
     guard case .idle = phase else { throw .stopped }
     phase = .starting
@@ -115,8 +115,8 @@ public actor Node {
     switchboard.close()
   }
 
-  /// Leaves every channel properly and ends `run()`, which returns soon after. The channels are joined again at the next
-  /// start. May be called twice, and before `run()`, which then ends at once.
+  /// Leaves every channel properly and ends `run()`, which returns soon after. The channels are joined again at the
+  /// next start. May be called twice, and before `run()`, which then ends at once.
   public func stop() async {
     isStopRequested = true
     end.continuation.finish()
@@ -176,8 +176,8 @@ public actor Node {
   /// each such channel.
   public func nodesHeardElsewhere() async -> Int { await engine?.links.foreignCount() ?? 0 }
 
-  /// Events from now on. A subscriber that does not keep up loses what does not fit `bufferingCount` (at least 1) and is
-  /// told so by `.dropped`. The stream ends when the node has stopped.
+  /// Events from now on. A subscriber that does not keep up loses what does not fit `bufferingCount` (at least 1) and
+  /// is told so by `.dropped`. The stream ends when the node has stopped.
   public func events(bufferingCount: Int = 1_024) async -> AsyncStream<NodeEvent> {
     hub.events(bufferingCount: bufferingCount)
   }

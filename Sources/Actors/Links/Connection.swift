@@ -51,7 +51,8 @@ enum ConnectionRule {
   static let handshakesMax = 256
   /// A peer that does not read is cut off when this much waits for it.
   static let queuedByteCountMax = 16 << 20
-  /// Sessions of one peer for one purpose; the oldest goes. Two are enough when both sides dial, and a moment needs more.
+  /// Sessions of one peer for one purpose; the oldest goes. Two are enough when both sides dial, and a moment needs
+  /// more.
   static let sessionsPerPeerMax = 4
   /// Channel tags remembered: of our channels, and of others.
   static let tagsMax = 4_096
@@ -67,9 +68,9 @@ enum BacklogRule {
   static let mediaByteCountMax = 8 << 20
 }
 
-/// Which channel a datagram's tag belongs to. Tags are hashes of the sender's instance, so each costs one hash a channel
-/// the first time only. Both go together: a tag seen in the clear and repeated under another instance says nothing of
-/// the datagrams it was taken from.
+/// Which channel a datagram's tag belongs to. Tags are hashes of the sender's instance, so each costs one hash a
+/// channel the first time only. Both go together: a tag seen in the clear and repeated under another instance says
+/// nothing of the datagrams it was taken from.
 struct TagTable {
   private struct Key: Hashable {
     let tag: UInt64

@@ -44,8 +44,8 @@ package enum DiskNews: Sendable {
   case failed(UInt32, DiskError)
 }
 
-/// Files on a thread of their own: reads for serving, pieces verified and written, landings. Two of these run, so that a
-/// slow target does not hold up what is served.
+/// Files on a thread of their own: reads for serving, pieces verified and written, landings. Two of these run, so that
+/// a slow target does not hold up what is served.
 package actor DiskActor {
   private let executor: ThreadExecutor
   private var readers: [MediaID: SharedFileReader] = [:]

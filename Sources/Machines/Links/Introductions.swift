@@ -1,7 +1,7 @@
 import ParleyVocabulary
 
-/// Addresses that a person named (`--peer`): dialled again every few seconds for as long as there is no session with the
-/// node there, whether it starts later, restarts, or another takes its place.
+/// Addresses that a person named (`--peer`): dialled again every few seconds for as long as there is no session with
+/// the node there, whether it starts later, restarts, or another takes its place.
 struct Introductions: Equatable, Sendable {
   static let again = Span.seconds(3)
 
