@@ -77,6 +77,9 @@ let package = Package(
     tests("Vocabulary", ["ParleyVocabulary"]),
     tests("Store", ["ParleyStore", "ParleyVocabulary"]),
     tests("Sockets", ["ParleySockets", "ParleyTransport", "ParleyVocabulary"]),
+    tests(
+      "Actors",
+      ["ParleyActors", "ParleyMachines", "ParleySealing", "ParleyTransport", "ParleyWire", "ParleyVocabulary"]),
     tests("Parley", ["Parley", "ParleyVocabulary"]),
     tests("LocalAPI", ["ParleyLocalAPI", "Parley"]),
     tests("App", ["ParleyApp", "ParleyLocalAPI", "Parley"]),
