@@ -67,8 +67,9 @@ final class Chat {
   private func converse() throws(Failure) {
     defer { client.end(events) }
     // What is said from here on comes as an event, so nothing falls between history and events.
-    while !events.isListening {
+    while true {
       client.advance()
+      if events.isListening { break }
       if events.outcome != nil { try client.check(events) }
       if Interruption.count > 0 { throw .interrupted }
       _ = client.wait(for: [Interruption.descriptor])
