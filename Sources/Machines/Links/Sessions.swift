@@ -364,9 +364,19 @@ extension LinksMachine {
       }
     }
     effects += redialKept(now) + dialIntroductions(now)
-    if !sessions.isEmpty || redialAt != nil || !introductions.isEmpty {
-      effects.append(.wake(at: now + SessionRule.tick))
-    }
+    if let due = nextTick(now) { effects.append(.wake(at: due)) }
     return effects
+  }
+
+  /// An idle node shall sleep: while every session is in order, nothing is due before one has been quiet for too long.
+  private func nextTick(_ now: Instant) -> Instant? {
+    let soon = now + SessionRule.tick
+    if redialAt != nil || !introductions.isEmpty { return soon }
+    let due = sessions.map { link, session -> Instant in
+      guard peers[session.peer]?.session == link, session.endsAt == nil else { return soon }
+      if let sent = session.pingSent { return sent + SessionRule.silence }
+      return session.lastHeard + SessionRule.quiet
+    }.min()
+    return due.map { max($0, now + .milliseconds(50)) }
   }
 }
