@@ -67,6 +67,7 @@ public actor Node {
     switchboard = Switchboard { hub.take($0) }
   }
 
+  /// Who this node is; the same at every start on this home.
   public nonisolated var peerID: PeerID { profile.identity.peerID }
   /// The name that others are shown; decoration, not identity.
   public nonisolated var name: String { displayName.text }

@@ -1,33 +1,53 @@
 /// Everything that a call of this package can fail with. `description` says what happened, what was kept and what to
 /// do.
 public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
+  /// A channel or display name that cannot be used: empty, over 64 bytes of UTF-8, or with a control character.
   case badName(NameError)
+  /// A passphrase that cannot be used (1 to 1,024 bytes); the text is for people.
   case badPassphrase(String)
+  /// The call needs a channel that this node is not in.
   case notInChannel(ChannelName)
   /// The channel is joined already under another secret.
   case otherSecret(ChannelName)
+  /// The node is in as many channels as it may be (64).
   case tooManyChannels(countMax: Int)
+  /// As JSON the message has more than 30,000 bytes. Nothing was sent.
   case messageTooLong(byteCount: Int, byteCountMax: Int)
+  /// A text without a character. Nothing was sent.
   case emptyMessage
+  /// Nobody met so far has this ID, prefix or name.
   case noSuchPeer(String)
+  /// Several people match; nothing was sent to any of them.
   case ambiguousPeer(String, candidates: [PeerSummary])
+  /// No message known here announces this ID, or it is not served from here.
   case noSuchMedia(MediaID)
   /// Nobody present has it, and nothing of it is here.
   case noSource(MediaID)
   /// A download ended before its end. So many of its bytes are kept, verified, in the target's folder.
   case downloadBroken(MediaID, reason: String, keptByteCount: UInt64, byteCount: UInt64)
+  /// The file exists and was left as it is.
   case alreadyExists(path: String)
+  /// There is no file at this path.
   case noSuchFile(path: String)
+  /// A folder, device, FIFO or socket: only regular files can be shared.
   case notAFile(path: String)
+  /// The file system refused; `reason` says what it was doing and why.
   case fileTrouble(path: String, reason: String)
+  /// Checked before the first byte is fetched; both in bytes.
   case noSpace(path: String, needByteCount: UInt64, haveByteCount: UInt64)
+  /// The file is no longer the one that was shared, and is not served.
   case sourceChanged(path: String)
   /// Another process holds the profile.
   case profileInUse(home: String, processID: Int32)
+  /// The home, its identity or its database cannot be used; it was left as it is.
   case profileDamaged(path: String, reason: String)
+  /// No usable interface, no port, or an address that cannot be found; the text is for people.
   case network(String)
+  /// Too much waits to be written, or the disk refused; the text says what was kept.
   case queueFull(String)
+  /// The caller gave it up.
   case cancelled
+  /// The node is stopping or has stopped.
   case stopped
   /// The same identity runs elsewhere.
   case aborted

@@ -1,10 +1,14 @@
 /// A member of a channel as this node sees it now.
 public struct Member: Sendable, Equatable {
+  /// Online is who answers now; offline is everybody else ever seen in the channel.
   public enum Status: String, Sendable { case online, offline }
+  /// Who it is: the public key, not the name.
   public let peer: PeerID
   /// Decoration chosen by the member; hostile until shown escaped (`escapedLine`).
   public let displayName: String
+  /// In which section of the list the member stands.
   public let status: Status
+  /// Never set for an offline member.
   public let isHandRaised: Bool
   /// Whether this is the node itself.
   public let isSelf: Bool
@@ -20,10 +24,13 @@ public struct Member: Sendable, Equatable {
 
 /// A channel this node is in.
 public struct ChannelSummary: Sendable, Equatable {
+  /// The channel, as this node joined it.
   public let name: ChannelName
   /// Open channels can be joined by anyone who knows or guesses the name.
   public let isOpen: Bool
+  /// Members online, this node included.
   public let onlineCount: Int
+  /// Members ever seen, online or not, this node included.
   public let memberCount: Int
 
   public init(name: ChannelName, isOpen: Bool, onlineCount: Int, memberCount: Int) {
@@ -44,11 +51,13 @@ public enum ChannelSecret: Sendable {
 
 /// A file or photo that a message announces.
 public struct MediaReference: Sendable, Equatable {
+  /// What to download it by.
   public let id: MediaID
   /// As the sender named it: hostile until shown escaped or made safe (`SafeFileName`).
   public let fileName: String
   /// In bytes; nil when the message does not say.
   public let byteCount: UInt64?
+  /// What the sender took it for; receivers decide for themselves.
   public let mimeType: String?
 
   public init(id: MediaID, fileName: String, byteCount: UInt64?, mimeType: String?) {
@@ -59,21 +68,30 @@ public struct MediaReference: Sendable, Equatable {
   }
 }
 
+/// One message, checked: its sender is who signed it.
 public struct Message: Sendable, Equatable {
+  /// What it says, by kind.
   public enum Body: Sendable, Equatable {
+    /// Hostile until shown escaped (`escapedText`). At most 30,000 bytes with the JSON around it.
     case text(String)
+    /// A picture to download.
     case photo(MediaReference)
+    /// A file to download.
     case file(MediaReference)
     /// A kind that this version does not know; its JSON is kept in `json`.
     case unknown(kind: String)
   }
   /// Nil for a message from peer to peer.
   public let channel: ChannelName?
+  /// With `sender` the key of the message everywhere.
   public let id: MessageID
+  /// Who signed it.
   public let sender: PeerID
+  /// As the sender wished to be shown when writing: hostile until shown escaped.
   public let senderName: String
   /// RFC 3339, UTC, as the sender's clock had it.
   public let timestamp: String
+  /// The content.
   public let body: Body
   /// The checked message, encoded again: exactly the members of the schema.
   public let json: String
@@ -98,7 +116,9 @@ public struct Message: Sendable, Equatable {
   }
 }
 
+/// What is known when `send` returns.
 public struct SendReceipt: Sendable, Equatable {
+  /// With `sender` the key of the message everywhere.
   public let id: MessageID
   /// Members known to have stored the message when the call returned.
   public let deliveredTo: [PeerID]
@@ -112,6 +132,7 @@ public struct SendReceipt: Sendable, Equatable {
   }
 }
 
+/// What became of a message to one person.
 public enum TellOutcome: Sendable, Equatable {
   /// The peer has stored it.
   case delivered(MessageID)
@@ -121,8 +142,11 @@ public enum TellOutcome: Sendable, Equatable {
 
 /// A person this node has met in any of its channels.
 public struct PeerSummary: Sendable, Equatable {
+  /// Who it is: the public key, not the name.
   public let peer: PeerID
+  /// Decoration: hostile until shown escaped.
   public let displayName: String
+  /// Whether they answer now, in any channel of ours.
   public let isOnline: Bool
 
   public init(peer: PeerID, displayName: String, isOnline: Bool) {
@@ -132,10 +156,15 @@ public struct PeerSummary: Sendable, Equatable {
   }
 }
 
+/// What one message announces, and who has it.
 public struct MediaSummary: Sendable, Equatable {
+  /// The file or photo.
   public let media: MediaReference
+  /// The schema's `type`: `photo` or `file`.
   public let kind: String
+  /// Who signed it.
   public let sender: PeerID
+  /// As the sender wished to be shown when writing: hostile until shown escaped.
   public let senderName: String
   /// Members present (this node included) that answered that they have all of it.
   public let holderCount: Int
@@ -154,14 +183,17 @@ public struct MediaSummary: Sendable, Equatable {
   }
 }
 
+/// How a file is announced.
 public enum ShareKind: String, Sendable { case photo, file }
 
 /// Names one download within a run, for progress and cancelling.
 public struct DownloadID: Hashable, Sendable {
+  /// Not reused within a run.
   public let value: UInt64
   public init(_ value: UInt64) { self.value = value }
 }
 
+/// Where a download goes. Nothing appears there before it is whole and verified.
 public enum DownloadTarget: Sendable, Equatable {
   /// Into this folder, under the sender's name made safe; a name that is taken gets a number.
   case folder(String)
@@ -169,29 +201,41 @@ public enum DownloadTarget: Sendable, Equatable {
   case file(String, replacing: Bool)
 }
 
+/// How a download goes; `finished` or `failed` is the last.
 public enum DownloadEvent: Sendable, Equatable {
+  /// Verified and written so far, in bytes, of how many, from how many members at once.
   case progress(receivedByteCount: UInt64, byteCount: UInt64, sourceCount: Int)
   /// All verified, synced and in place.
   case finished(path: String)
+  /// The error says how much is kept.
   case failed(ParleyError)
 }
 
+/// The states of the RTM tutorial.
 public enum ConnectionState: String, Sendable {
+  /// Not logged in; no interface works yet; one does; the last one is gone.
   case disconnected, connecting, connected, reconnecting
   /// The same identity was started elsewhere.
   case aborted
 }
 
+/// A node as it is at this moment.
 public struct NodeStatus: Sendable, Equatable {
+  /// Who it is: the public key, not the name.
   public let peer: PeerID
+  /// Decoration: hostile until shown escaped.
   public let displayName: String
+  /// Whether an interface works, and whether the identity is still ours.
   public let state: ConnectionState
+  /// Where sessions are accepted; 0 while nothing can listen.
   public let tcpPort: UInt16
   /// One line each: name, addresses, trouble if any.
   public let interfaces: [String]
+  /// Encrypted sessions that stand now.
   public let sessionCount: Int
   /// Nodes heard on the network, in whatever channel, during the last minute.
   public let nodesHeardCount: Int
+  /// By name.
   public let channels: [ChannelSummary]
 
   public init(
@@ -211,11 +255,15 @@ public struct NodeStatus: Sendable, Equatable {
 
 /// What happens, as it happens.
 public enum NodeEvent: Sendable, Equatable {
+  /// The connection state is another now.
   case stateChanged(ConnectionState)
+  /// This node is in the channel.
   case joined(ChannelName)
+  /// This node has left it.
   case left(ChannelName)
   /// A member came, went, changed name, status or hand.
   case memberChanged(ChannelName, Member)
+  /// A message is on this node's disk: own ones too, in a channel or from peer to peer.
   case message(Message)
   /// A member is now known to have stored an own message.
   case delivered(ChannelName?, MessageID, to: PeerID)
