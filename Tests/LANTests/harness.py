@@ -13,10 +13,12 @@ import http.client
 import json
 import os
 import pathlib
+import re
 import resource
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import tempfile
 import threading
@@ -31,6 +33,7 @@ LONG = os.environ.get("PARLEY_LONG") == "1"
 MIB = 1 << 20
 GROUP = ("239.255.80.76", 45800)
 OUTPUT_ENDED = {}
+TEXT_IN_ENTRY = re.compile(rb'"body":"([^"]*)"')
 
 
 class Failure(AssertionError):
@@ -171,8 +174,24 @@ class Lan:
         return done.stdout
 
     def loss(self, percent, *hosts):
-        subprocess.run(
-            [LAN_SCRIPT, "loss", str(percent), *map(str, hosts)], check=True, env={**os.environ, "PARLEY_LAN": self.id})
+        self._script("loss", percent, *hosts)
+
+    def split(self, *hosts):
+        """Parts these hosts from the others, for their datagrams and connections alike, until `heal`."""
+        self._script("split", *hosts)
+
+    def heal(self):
+        self._script("heal")
+
+    def _script(self, *words):
+        subprocess.run([LAN_SCRIPT, *map(str, words)], check=True, env={**os.environ, "PARLEY_LAN": self.id})
+
+    def traffic(self, host):
+        """Bytes that this host has sent and heard so far, as its network interface counts them."""
+        answer = subprocess.run(["ip", "-n", self.namespace(host), "-s", "-j", "link", "show", "eth0"],
+                                capture_output=True, check=True)
+        counts = json.loads(answer.stdout)[0]["stats64"]
+        return counts["tx"]["bytes"], counts["rx"]["bytes"]
 
     def capture(self):
         return Capture(self)
@@ -198,6 +217,19 @@ class Capture:
         _, self.summary = self.process.communicate(timeout=30)
         if kind is None:
             expect("\n0 packets dropped by kernel" in self.summary, "the capture is incomplete: " + self.summary)
+
+
+def messages_path(channel):
+    return f"/v1/channels/{urllib.parse.quote(channel, safe='')}/messages"
+
+
+def post(connection, channel, text):
+    """Says it; returns when `send` has returned on the node."""
+    connection.request(
+        "POST", messages_path(channel), json.dumps({"body": text}), {"Content-Type": "application/json"})
+    answer = connection.getresponse()
+    body = answer.read()
+    expect(answer.status == 201, f"cannot send: {answer.status} {body[:300]}")
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -234,22 +266,29 @@ class Node:
         return ["ip", "netns", "exec", self.lan.namespace(self.host), PARLEY, "up", "--home", str(self.home),
                 "--name", self.name, *self.options, "--json"]
 
-    def start(self, within=10):
+    def launch(self):
+        """Starts the process; `start` waits until it is ready as well."""
         self.lines = []
-        # `ip netns exec` becomes the node, so the process ID is the node's.
-        self.process = subprocess.Popen(
-            self.command(), stdout=subprocess.PIPE, stderr=open(self.log, "ab"), stdin=subprocess.DEVNULL)
-        threading.Thread(target=self._read, args=(self.process,), daemon=True).start()
+        with open(self.log, "ab") as log:
+            # `ip netns exec` becomes the node, so the process ID is the node's.
+            self.process = subprocess.Popen(
+                self.command(), stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL)
+        threading.Thread(target=self._read, args=(self.process, self.lines), daemon=True).start()
+
+    def start(self, within=10):
+        self.launch()
         ready = self.wait_line(lambda line: line.get("event") == "ready", within, "is ready")
         self.peer_id, self.api = ready["peer_id"], ready["api"]
 
-    def _read(self, process):
+    def _read(self, process, lines):
+        # Lines of their own for each process: the end of one that was killed is not the end of the next.
         for line in process.stdout:
             with self.arrived:
-                self.lines.append(json.loads(line))
+                lines.append(json.loads(line))
                 self.arrived.notify_all()
+        process.stdout.close()
         with self.arrived:
-            self.lines.append(OUTPUT_ENDED)
+            lines.append(OUTPUT_ENDED)
             self.arrived.notify_all()
 
     def wait_line(self, wanted, within, what):
@@ -340,14 +379,40 @@ class Node:
 
     def send_many(self, channel, texts):
         """Over one connection to the local API: ten thousand commands would measure the starting of processes."""
-        connection = UnixConnection(self.api_socket(), timeout=60)
+        connection = UnixConnection(self.home / "api.sock", timeout=60)
         for text in texts:
-            connection.request("POST", f"/v1/channels/{urllib.parse.quote(channel, safe='')}/messages",
-                               json.dumps({"body": text}), {"Content-Type": "application/json"})
-            answer = connection.getresponse()
-            body = answer.read()
-            expect(answer.status == 201, f"{self.name} cannot send: {answer.status} {body[:300]}")
+            post(connection, channel, text)
         connection.close()
+
+    def latest(self, channel, limit=1):
+        """The last texts in the channel's order, by the local API and without a command's process: for polling."""
+        connection = UnixConnection(self.home / "api.sock", timeout=60)
+        connection.request("GET", f"{messages_path(channel)}?limit={limit}")
+        answer = connection.getresponse()
+        body = answer.read()
+        connection.close()
+        expect(answer.status == 200, f"{self.name} gives no history: {answer.status} {body[:300]}")
+        return [row["body"] for row in json.loads(body) if row.get("type") == "text"]
+
+    def latest_or_none(self, channel, limit):
+        """As `latest`; None while the node, which has just started, is not in the channel yet."""
+        try:
+            return self.latest(channel, limit)
+        except Failure as failure:
+            if "not_in_channel" not in str(failure):
+                raise
+            return None
+
+    def stored(self):
+        """The texts in the channel's order with each one's place (log and number), of all that a node which has ended
+        has on its disk: longer than any answer of the API."""
+        database = sqlite3.connect(self.home / "store.sqlite")
+        rows = database.execute("SELECT instance, number, bytes FROM entries WHERE hidden = 0"
+                                " ORDER BY lamport, author, instance, number").fetchall()
+        database.close()
+        # A message's JSON stands in its entry as it was written.
+        return [(f"{instance.hex()}:{number}", text.decode())
+                for instance, number, entry in rows for text in TEXT_IN_ENTRY.findall(entry)]
 
     def watch(self, channel=None):
         return Watch(self, channel)
