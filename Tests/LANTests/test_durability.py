@@ -214,8 +214,8 @@ def kill_9(nodes, rounds, seconds, seed):
     play.come_to_rest()
     took = time.monotonic() - started
     promised, kept, perhaps = play.judge()
-    return (f"seed {seed}: {number} rounds in {took:.0f} s; {promised} texts promised, all everywhere, once, in one order;"
-            f" {kept} of {perhaps} cut off by a kill were said; ready after {figures(play.ready)},"
+    return (f"seed {seed}: {number} rounds in {took:.0f} s; {promised} texts promised, all everywhere, once, in one"
+            f" order; {kept} of {perhaps} cut off by a kill were said; ready after {figures(play.ready)},"
             f" has what it missed after {figures(play.caught_up)}, everybody after {figures(play.everywhere)};"
             f" at rest all alike after {figures(play.still)}")
 
@@ -311,8 +311,9 @@ def a_member_returns(count, write, seconds_max):
         before = lan.traffic(dora.host)
         started = time.monotonic()
         dora.start()
-        took = seconds_until(lambda: last == dora.latest_or_none("garden", 50), 12 * seconds_max, "who returned has everything",
-                             since=started, every=0.05)
+        took = seconds_until(
+            lambda: last == dora.latest_or_none("garden", 50), 12 * seconds_max, "who returned has everything",
+            since=started, every=0.05)
         sent, heard = (after - was for was, after in zip(before, lan.traffic(dora.host)))
         peak = dora.peak_mib()
         worked = dora.cpu_seconds()
