@@ -79,7 +79,10 @@ let package = Package(
     tests("Sockets", ["ParleySockets", "ParleyTransport", "ParleyVocabulary"]),
     tests(
       "Actors",
-      ["ParleyActors", "ParleyMachines", "ParleySealing", "ParleyTransport", "ParleyWire", "ParleyVocabulary"]),
+      [
+        "ParleyActors", "ParleyMachines", "ParleySealing", "ParleyStore", "ParleyTransport", "ParleyWire",
+        "ParleyVocabulary",
+      ]),
     tests("Parley", ["Parley", "ParleyVocabulary"]),
     tests("LocalAPI", ["ParleyLocalAPI", "Parley"]),
     tests("App", ["ParleyApp", "ParleyLocalAPI", "Parley"]),

@@ -18,6 +18,9 @@ package final class Mailbox<Mail: Sendable>: Sendable {
   /// What waits, and what is being handled.
   package var count: Int { state.withLock { $0.mail.count + $0.inHandCount } }
 
+  /// Whether nothing waits; what is being handled does not count.
+  package var isEmpty: Bool { state.withLock { $0.mail.isEmpty } }
+
   package func post(_ mail: Mail) { post(contentsOf: CollectionOfOne(mail)) }
 
   package func post(contentsOf mail: some Collection<Mail>) {

@@ -33,25 +33,27 @@ final class Engine: Sendable {
     Sealing.initialize()
     let introductions = try await Resolver.addresses(of: settings.peers)
     let storeThread = ThreadExecutor()
+    let pause = Pause()
+    let alarms = Alarms(handlers: [
+      { switchboard.post(.membership(.woke)) }, { switchboard.post(.messaging(.woke)) },
+      { switchboard.media.post(.woke) }, { pause.end() }, { switchboard.store.post(.prune) },
+    ])
     let store: StoreActor
     let incarnation: UInt64
     do {
       incarnation = try profile.nextIncarnation()
       store = try await StoreActor.open(
-        path: profile.path + "/store.sqlite", me: profile.identity.peerID, executor: storeThread,
-        switchboard: switchboard)
+        path: profile.path + "/store.sqlite", me: profile.identity.peerID,
+        retention: Retention(days: settings.historyDays, entryCountMax: settings.historyEntryCountMax),
+        executor: storeThread, switchboard: switchboard, wake: { alarms.wake(4, at: $0) })
       let outbox = try await store.outbox()
       switchboard.post(.messaging(.outboxRestored(outbox)))
     } catch {
+      alarms.stop()
       storeThread.stop()
       throw .profileDamaged(path: settings.home, reason: "\(error)")
     }
     if let trouble = await store.setAside { switchboard.notices(.trouble(trouble)) }
-    let pause = Pause()
-    let alarms = Alarms(handlers: [
-      { switchboard.post(.membership(.woke)) }, { switchboard.post(.messaging(.woke)) },
-      { switchboard.media.post(.woke) }, { pause.end() },
-    ])
     let engine = Engine(
       profile, instance, switchboard, alarms, pause, store, storeThread, incarnation, introductions)
     do {

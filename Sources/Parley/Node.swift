@@ -39,9 +39,11 @@ public actor Node {
   private var isStopRequested = false
   private let end = AsyncStream.makeStream(of: Void.self)
 
-  /// Opens and locks the profile; makes one at the first start. Throws `.profileInUse`, `.profileDamaged`, `.badName`.
+  /// Opens and locks the profile; makes one at the first start. Throws `.profileInUse`, `.profileDamaged`, `.badName`,
+  /// and `.badSetting`, which comes before anything is made.
   public init(_ settings: NodeSettings, trouble: @escaping @Sendable (String) -> Void = { _ in }) throws(ParleyError) {
     self.settings = settings
+    try settings.check()
     let profile: Profile
     do { profile = try Profile.open(home: settings.home) } catch { throw ParleyError(error, home: settings.home) }
     self.profile = profile

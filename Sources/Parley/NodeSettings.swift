@@ -10,14 +10,34 @@ public struct NodeSettings: Sendable {
   public var peers: [String]
   /// TCP port of sessions; 0 lets the system choose.
   public var port: UInt16
+  /// Days for which the history of a channel is kept, 1 to 36,500. What was received longer ago goes.
+  public var historyDays: Int
+  /// Entries kept of each channel, 100 to 10,000,000: the newest in the order that all members share.
+  public var historyEntryCountMax: Int
 
   public init(
-    home: String, displayName: String? = nil, interfaces: [String] = [], peers: [String] = [], port: UInt16 = 0
+    home: String, displayName: String? = nil, interfaces: [String] = [], peers: [String] = [], port: UInt16 = 0,
+    historyDays: Int = 30, historyEntryCountMax: Int = 100_000
   ) {
     self.home = home
     self.displayName = displayName
     self.interfaces = interfaces
     self.peers = peers
     self.port = port
+    self.historyDays = historyDays
+    self.historyEntryCountMax = historyEntryCountMax
+  }
+
+  static let historyDaysRange = 1...36_500
+  static let historyEntryCountRange = 100...10_000_000
+
+  /// Throws `.badSetting` for a number outside its bounds.
+  func check() throws(ParleyError) {
+    guard Self.historyDaysRange.contains(historyDays) else {
+      throw .badSetting("days of history", value: historyDays, allowed: Self.historyDaysRange)
+    }
+    guard Self.historyEntryCountRange.contains(historyEntryCountMax) else {
+      throw .badSetting("entries of history", value: historyEntryCountMax, allowed: Self.historyEntryCountRange)
+    }
   }
 }

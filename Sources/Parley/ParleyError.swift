@@ -5,6 +5,8 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
   case badName(NameError)
   /// A passphrase that cannot be used (1 to 1,024 bytes); the text is for people.
   case badPassphrase(String)
+  /// A number in `NodeSettings` that is outside its bounds.
+  case badSetting(String, value: Int, allowed: ClosedRange<Int>)
   /// The call needs a channel that this node is not in.
   case notInChannel(ChannelName)
   /// The channel is joined already under another secret.
@@ -56,6 +58,8 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
     switch self {
     case .badName(let error): error.description
     case .badPassphrase(let reason): reason
+    case .badSetting(let field, let value, let allowed):
+      "\(value) \(field) cannot be kept; choose \(allowed.lowerBound) to \(allowed.upperBound)"
     case .notInChannel(let name):
       "this node is not in the channel \(name.text.escapedLine): join it first (parley join CHANNEL)"
     case .otherSecret(let name):

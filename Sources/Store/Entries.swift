@@ -9,11 +9,17 @@ struct LogPlace: Hashable {
 /// What the `logs` table says of one log.
 struct LogHead {
   var row: Int64
+  /// What was up to here is gone, but for the last hidden entry.
+  var floor: UInt64
+  /// Never below `floor`.
   var contiguous: UInt64
   var beyondCount: UInt64
   var lamportMax: UInt64
   /// The number of the last hidden entry; 0 for none.
   var lastHidden: UInt64
+
+  /// Entries above the floor that are on disk.
+  var keptCount: UInt64 { contiguous - floor + beyondCount }
 }
 
 // Writing.
@@ -24,7 +30,7 @@ extension Store {
     let channel = try rowMade(for: entry.channel)
     let place = LogPlace(channel: channel, key: entry.key)
     var head = try headMade(for: place)
-    // Also what was stored once and is no longer there.
+    // Also what was stored once and was pruned.
     if entry.number <= head.contiguous { return 0 }
     let cursor = lastCursor + 1
     try database.run(
@@ -32,16 +38,21 @@ extension Store {
       INSERT INTO entries (cursor, log, number, lamport, hidden, stored_at, channel, author, instance, bytes)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (log, number) DO NOTHING
       """,
-      .bits(cursor), .integer(head.row), number, lamport, .flag(entry.isHidden), .integer(batchMilliseconds),
+      .bits(cursor), .integer(head.row), number, lamport, .flag(entry.isHidden), .integer(batchAge),
       .integer(channel), .key(entry.key.author.value), .log(entry.key.log), .blob(entry.bytes))
     guard database.changeCount > 0 else { return 0 }
     lastCursor = cursor
     try advance(&head, past: entry.number)
     head.lamportMax = max(head.lamportMax, entry.lamport)
     if entry.isHidden { head.lastHidden = max(head.lastHidden, entry.number) }
+    update(place, head)
+    return cursor
+  }
+
+  func update(_ place: LogPlace, _ head: LogHead) {
+    if let before = heads[place] { entryCounts[place.channel]? += Int(head.keptCount) - Int(before.keptCount) }
     heads[place] = head
     changedHeads.insert(place)
-    return cursor
   }
 
   private func advance(_ head: inout LogHead, past number: UInt64) throws(StoreError) {
@@ -49,44 +60,49 @@ extension Store {
       head.beyondCount += 1
       return
     }
-    var contiguous = number
+    head.contiguous = number
+    try goOn(&head)
+  }
+
+  /// Takes in what is stored right after `contiguous`.
+  func goOn(_ head: inout LogHead) throws(StoreError) {
+    guard head.beyondCount > 0 else { return }
+    var contiguous = head.contiguous
     var beyondCount = head.beyondCount
-    if beyondCount > 0 {
-      let values: [Value] = [.integer(head.row), .bits(number)]
-      try database.each("SELECT number FROM entries WHERE log = ? AND number > ? ORDER BY number", values) { row in
-        guard row.bits(0) == contiguous + 1 else { return false }
-        contiguous += 1
-        beyondCount -= beyondCount > 0 ? 1 : 0
-        return true
-      }
+    let values: [Value] = [.integer(head.row), .bits(contiguous)]
+    try database.each("SELECT number FROM entries WHERE log = ? AND number > ? ORDER BY number", values) { row in
+      guard row.bits(0) == contiguous + 1 else { return false }
+      contiguous += 1
+      beyondCount -= beyondCount > 0 ? 1 : 0
+      return true
     }
     head.contiguous = contiguous
     head.beyondCount = beyondCount
   }
 
-  private func headMade(for place: LogPlace) throws(StoreError) -> LogHead {
+  func headMade(for place: LogPlace) throws(StoreError) -> LogHead {
     if let head = try head(of: place) { return head }
     try database.run(
       """
       INSERT INTO logs (channel, author, instance, contiguous, beyond, lamport_max, last_hidden)
       VALUES (?, ?, ?, 0, 0, 0, 0)
       """, .integer(place.channel), .key(place.key.author.value), .log(place.key.log))
-    let head = LogHead(row: database.lastRow, contiguous: 0, beyondCount: 0, lamportMax: 0, lastHidden: 0)
+    let head = LogHead(row: database.lastRow, floor: 0, contiguous: 0, beyondCount: 0, lamportMax: 0, lastHidden: 0)
     heads[place] = head
     return head
   }
 
-  private func head(of place: LogPlace) throws(StoreError) -> LogHead? {
+  func head(of place: LogPlace) throws(StoreError) -> LogHead? {
     if let head = heads[place] { return head }
     let head = try database.first(
       """
-      SELECT id, contiguous, beyond, lamport_max, last_hidden FROM logs
+      SELECT id, floor, contiguous, beyond, lamport_max, last_hidden FROM logs
       WHERE channel = ? AND author = ? AND instance = ?
       """, .integer(place.channel), .key(place.key.author.value), .log(place.key.log)
     ) { row in
       LogHead(
-        row: row.integer(0), contiguous: row.bits(1), beyondCount: row.bits(2), lamportMax: row.bits(3),
-        lastHidden: row.bits(4))
+        row: row.integer(0), floor: row.bits(1), contiguous: row.bits(2), beyondCount: row.bits(3),
+        lamportMax: row.bits(4), lastHidden: row.bits(5))
     }
     if let head { heads[place] = head }
     return head
@@ -97,9 +113,9 @@ extension Store {
     for place in changedHeads {
       guard let head = heads[place] else { preconditionFailure("a changed head stays in memory until it is written") }
       try database.run(
-        "UPDATE logs SET contiguous = ?, beyond = ?, lamport_max = ?, last_hidden = ? WHERE id = ?",
-        .bits(head.contiguous), .bits(head.beyondCount), .bits(head.lamportMax), .bits(head.lastHidden),
-        .integer(head.row))
+        "UPDATE logs SET floor = ?, contiguous = ?, beyond = ?, lamport_max = ?, last_hidden = ? WHERE id = ?",
+        .bits(head.floor), .bits(head.contiguous), .bits(head.beyondCount), .bits(head.lamportMax),
+        .bits(head.lastHidden), .integer(head.row))
     }
     changedHeads = []
   }
@@ -111,26 +127,40 @@ extension Store {
   package func logs(in channel: ChannelID) throws(StoreError) -> [StoredLog] {
     guard let row = try row(of: channel) else { return [] }
     let found = try database.rows(
-      "SELECT id, author, instance, contiguous, beyond FROM logs WHERE channel = ? ORDER BY author, instance",
+      "SELECT id, author, instance, floor, contiguous, beyond FROM logs WHERE channel = ? ORDER BY author, instance",
       .integer(row)
     ) { (row) throws(StoreError) in
       (
-        row: row.integer(0), beyondCount: row.bits(4),
+        row: row.integer(0), beyondCount: row.bits(5),
         log: StoredLog(
-          key: LogKey(author: PeerID(try row.key(1)), log: try row.log(2)), contiguous: row.bits(3), beyond: [])
+          key: LogKey(author: PeerID(try row.key(1)), log: try row.log(2)), floor: row.bits(3),
+          contiguous: row.bits(4))
       )
     }
     var logs: [StoredLog] = []
     for var item in found {
-      if item.beyondCount > 0 {
-        item.log.beyond = try database.rows(
-          "SELECT number FROM entries WHERE log = ? AND number > ? ORDER BY number", .integer(item.row),
-          .bits(item.log.contiguous)
-        ) { $0.bits(0) }
-      }
+      if item.beyondCount > 0 { item.log.beyond = try numbers(ofLog: item.row, above: item.log.contiguous) }
       logs.append(item.log)
     }
     return logs
+  }
+
+  private func numbers(ofLog log: Int64, above contiguous: UInt64) throws(StoreError) -> RangeSet<UInt64> {
+    var numbers = RangeSet<UInt64>()
+    var run: Range<UInt64>?
+    let values: [Value] = [.integer(log), .bits(contiguous)]
+    try database.each("SELECT number FROM entries WHERE log = ? AND number > ? ORDER BY number", values) { row in
+      let number = row.bits(0)
+      if let last = run, last.upperBound == number {
+        run = last.lowerBound..<number + 1
+      } else {
+        if let last = run { numbers.insert(contentsOf: last) }
+        run = number..<number + 1
+      }
+      return true
+    }
+    if let run { numbers.insert(contentsOf: run) }
+    return numbers
   }
 
   /// The highest Lamport time of each log of the channel, and whose it is.
@@ -147,12 +177,16 @@ extension Store {
     return try database.first("SELECT max(lamport_max) FROM logs WHERE channel = ?", .integer(row)) { $0.bits(0) } ?? 0
   }
 
-  /// Visible and hidden ones.
+  /// Visible and hidden ones, above the floors of their logs. Costs nothing but the first time.
   package func entryCount(in channel: ChannelID) throws(StoreError) -> Int {
     guard let row = try row(of: channel) else { return 0 }
-    return try database.first("SELECT sum(contiguous + beyond) FROM logs WHERE channel = ?", .integer(row)) {
-      Int($0.integer(0))
-    } ?? 0
+    if let count = entryCounts[row] { return count }
+    let count =
+      try database.first("SELECT sum(contiguous - floor + beyond) FROM logs WHERE channel = ?", .integer(row)) {
+        Int($0.integer(0))
+      } ?? 0
+    entryCounts[row] = count
+    return count
   }
 
   /// One log's entries with numbers in `from...through`, rising, until their bytes would exceed `byteCountMax`; the

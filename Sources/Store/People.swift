@@ -9,7 +9,7 @@ extension Store {
       INSERT INTO peer_messages (cursor, peer, own, id, stored_at, json) VALUES (?, ?, ?, ?, ?, ?)
       ON CONFLICT (peer, own, id) DO NOTHING
       """, .bits(cursor), .key(message.peer.value), .flag(message.isOwn), .text(message.id.text),
-      .integer(batchMilliseconds), .blob(message.json))
+      .integer(batchAge), .blob(message.json))
     guard database.changeCount > 0 else { return 0 }
     lastCursor = cursor
     return cursor
@@ -18,7 +18,7 @@ extension Store {
   func add(_ item: OutboxItem) throws(StoreError) {
     try database.run(
       "INSERT INTO outbox (peer, id, queued_at, json) VALUES (?, ?, ?, ?) ON CONFLICT (peer, id) DO NOTHING",
-      .key(item.peer.value), .text(item.id.text), .integer(item.queuedAtMilliseconds), .blob(item.json))
+      .key(item.peer.value), .text(item.id.text), .integer(batchAge), .blob(item.json))
   }
 
   func removeFromOutbox(_ peer: PeerID, _ id: MessageID) throws(StoreError) {
@@ -72,7 +72,7 @@ extension Store {
 
   private static func outboxItem(_ row: Row) throws(StoreError) -> OutboxItem {
     OutboxItem(
-      peer: PeerID(try row.key(0)), id: try row.messageID(1), json: row.blob(2), queuedAtMilliseconds: row.integer(3))
+      peer: PeerID(try row.key(0)), id: try row.messageID(1), json: row.blob(2), queuedAt: row.integer(3))
   }
 }
 

@@ -32,7 +32,7 @@ enum Schema {
           UNIQUE (channel, author, instance)) STRICT;
 
         -- channel, author and instance repeat those of the log so that one index holds the channel's order.
-        -- stored_at: milliseconds since 1970 by this machine's clock, for the age of history.
+        -- stored_at: what the age clock showed, in milliseconds; rises with the cursor.
         CREATE TABLE entries (
           cursor INTEGER PRIMARY KEY,
           log INTEGER NOT NULL REFERENCES logs (id) ON DELETE CASCADE,
@@ -93,7 +93,23 @@ enum Schema {
           download INTEGER PRIMARY KEY REFERENCES downloads (id) ON DELETE CASCADE, bitmap BLOB NOT NULL) STRICT;
 
         PRAGMA user_version = 1;
-        """)
+        """),
+    Migration(
+      script: """
+        -- The age clock (AgeClock) and the time of day when it was last written; both milliseconds, -1 before the first.
+        -- In this row, since every batch writes it.
+        ALTER TABLE sequence ADD COLUMN age INTEGER NOT NULL DEFAULT -1;
+        ALTER TABLE sequence ADD COLUMN wall INTEGER NOT NULL DEFAULT -1;
+
+        -- Entries up to the floor were pruned, but for the last hidden one. contiguous is never below it.
+        ALTER TABLE logs ADD COLUMN floor INTEGER NOT NULL DEFAULT 0;
+
+        -- Hidden entries too, which count as much for what is too much.
+        DROP INDEX entries_by_order;
+        CREATE INDEX entries_by_order ON entries (channel, lamport, author, instance, number, hidden);
+
+        PRAGMA user_version = 2;
+        """),
   ]
 
   /// Brings the file to the newest version, one transaction a step.

@@ -1,4 +1,3 @@
-import Glibc
 import ParleyVocabulary
 
 /// Everything a node must still know after a restart, in one SQLite file: entries, peer messages, outbox, members, who
@@ -10,6 +9,9 @@ import ParleyVocabulary
 /// `apply` returns, so what a caller then acknowledges survives a power cut. With NORMAL the log is synced only at
 /// checkpoints, and a power cut may take the last commits, acknowledged ones included. The price is one fsync a commit,
 /// which `apply` shares among all writes of a batch.
+///
+/// Pages of what is pruned are used again by what comes; the file does not shrink. A history that is kept for so many
+/// days takes in as much as goes, so giving pages back (`auto_vacuum`) would move them about for nothing, at every write.
 ///
 /// The file has mode 0600 and is locked while open. It is checked at start (`quick_check`: structure, not the bytes
 /// inside messages, which carry their authors' signatures); a damaged one is renamed, see `setAside`.
@@ -27,28 +29,60 @@ package final class Store {
   var heads: [LogPlace: LogHead] = [:]
   /// Those that the running batch has changed; written back at its end.
   var changedHeads: Set<LogPlace> = []
-  /// Milliseconds since 1970 at the running batch's start.
-  var batchMilliseconds: Int64 = 0
+  /// Entries above the floors of their logs, of channels (by row) for which it was asked.
+  var entryCounts: [Int64: Int] = [:]
+  private var ageClock: AgeClock
+  /// What the age clock showed at the running batch's start.
+  private(set) var batchAge: Int64 = 0
 
   /// Heads are read again when needed; this only bounds the memory for them, at about 100 bytes each.
   private static let headCountMax = 16_384
 
   /// Opens or begins the store. Throws `.locked` when another connection has it after waiting 2 s, `.newerVersion` or
   /// `.foreign` when the file is not for this program, `.full`, `.readOnly` or `.cannotOpen` when the system refuses.
-  package convenience init(path: String) throws(StoreError) {
-    try self.init(path: path, migrations: Schema.migrations, busyMilliseconds: 2_000)
+  package convenience init(path: String, clocks: StoreClocks = .system) throws(StoreError) {
+    try self.init(path: path, migrations: Schema.migrations, busyMilliseconds: 2_000, clocks: clocks)
   }
 
-  init(path: String, migrations: [Migration], busyMilliseconds: Int32) throws(StoreError) {
+  init(
+    path: String, migrations: [Migration], busyMilliseconds: Int32, clocks: StoreClocks = .system
+  ) throws(StoreError) {
     let opened = try Opening.open(path: path, migrations: migrations, busyMilliseconds: busyMilliseconds)
     database = opened.database
     setAside = opened.setAside
     setAsideReason = opened.setAsideReason
-    lastCursor = try Self.readLastCursor(database)
+    let sequence = try database.first("SELECT last, age, wall FROM sequence") {
+      (last: $0.bits(0), age: $0.integer(1), wall: $0.integer(2))
+    }
+    guard let sequence else { throw .damaged(path: path, reason: "its sequence is missing") }
+    lastCursor = sequence.last
+    if sequence.age < 0 {
+      ageClock = AgeClock(clocks: clocks)
+      try begin(with: ageClock)
+    } else {
+      ageClock = AgeClock(age: sequence.age, wall: sequence.wall, clocks: clocks)
+    }
   }
 
-  private static func readLastCursor(_ database: Database) throws(StoreError) -> UInt64 {
-    try database.first("SELECT last FROM sequence") { $0.bits(0) } ?? 0
+  deinit { _ = try? writeSequence(age: age) }
+
+  /// What was stored before there was an age clock is as old as the clock.
+  private func begin(with clock: AgeClock) throws(StoreError) {
+    let age = clock.now
+    try database.transaction { () throws(StoreError) in
+      try database.run("UPDATE entries SET stored_at = ?", .integer(age))
+      try database.run("UPDATE peer_messages SET stored_at = ?", .integer(age))
+      try database.run("UPDATE outbox SET queued_at = ?", .integer(age))
+      try writeSequence(age: age)
+    }
+  }
+
+  /// Milliseconds by the clock that says how old things are; see `AgeClock`. Never falls.
+  package var age: Int64 { ageClock.now }
+
+  private func writeSequence(age: Int64) throws(StoreError) {
+    try database.run(
+      "UPDATE sequence SET last = ?, age = ?, wall = ?", .bits(lastCursor), .integer(age), .integer(ageClock.wall))
   }
 
   /// Commits all writes together, or none of them when it throws. On return they survive a power cut.
@@ -58,17 +92,25 @@ package final class Store {
   @discardableResult
   package func apply(_ writes: [StoreWrite]) throws(StoreError) -> [UInt64] {
     if writes.isEmpty { return [] }
+    return try committing { () throws(StoreError) in
+      var cursors: [UInt64] = []
+      cursors.reserveCapacity(writes.count)
+      for write in writes { cursors.append(try apply(write)) }
+      return cursors
+    }
+  }
+
+  /// Runs `body` in a transaction, with heads, sequence and age written at its end; on an error nothing of it was.
+  func committing<T>(_ body: () throws(StoreError) -> T) throws(StoreError) -> T {
     if heads.count > Self.headCountMax { heads = [:] }
-    batchMilliseconds = Self.milliseconds()
+    batchAge = age
     let before = lastCursor
     do throws(StoreError) {
       return try database.transaction { () throws(StoreError) in
-        var cursors: [UInt64] = []
-        cursors.reserveCapacity(writes.count)
-        for write in writes { cursors.append(try apply(write)) }
+        let result = try body()
         try writeHeads()
-        if lastCursor != before { try database.run("UPDATE sequence SET last = ?", .bits(lastCursor)) }
-        return cursors
+        try writeSequence(age: batchAge)
+        return result
       }
     } catch {
       // What memory says of the file was changed along with it, and is now wrong.
@@ -87,6 +129,7 @@ package final class Store {
     case .member(let member): try set(member)
     case .delivered(let channel, let log, let peer, let number):
       try setDelivered(channel, log: log, peer: peer, number: number)
+    case .floor(let channel, let key, let number): try setFloor(channel, key, number)
     case .share(let share): try set(share)
     case .unshare(let id, let channel): try unshare(id, from: channel)
     case .download(let download): try set(download)
@@ -110,12 +153,7 @@ package final class Store {
     channelsByRow = [:]
     heads = [:]
     changedHeads = []
-  }
-
-  private static func milliseconds() -> Int64 {
-    var now = timespec()
-    clock_gettime(CLOCK_REALTIME, &now)
-    return Int64(now.tv_sec) * 1_000 + Int64(now.tv_nsec) / 1_000_000
+    entryCounts = [:]
   }
 
   // MARK: Channels
@@ -134,6 +172,13 @@ package final class Store {
     let row = database.lastRow
     remember(channel, row: row)
     return row
+  }
+
+  /// Every channel of which something is stored.
+  package func channels() throws(StoreError) -> [ChannelID] {
+    try database.rows("SELECT channel FROM channels ORDER BY id") { (row) throws(StoreError) in
+      ChannelID(try row.key(0))
+    }
   }
 
   func channel(row: Int64) throws(StoreError) -> ChannelID {

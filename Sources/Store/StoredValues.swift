@@ -33,13 +33,16 @@ package struct StoredEntry: Sendable, Equatable {
 /// What is known of one log without reading its entries.
 package struct StoredLog: Sendable, Equatable {
   package var key: LogKey
-  /// The highest n such that 1…n are all stored; 0 when entry 1 is missing.
+  /// Nothing is kept up to here but the last hidden entry, and nothing will be stored there again; 0 at first.
+  package var floor: UInt64
+  /// The highest n such that all above `floor` up to n are stored. Never falls.
   package var contiguous: UInt64
-  /// The stored numbers above `contiguous` + 1, rising.
-  package var beyond: [UInt64]
+  /// The stored numbers above `contiguous` + 1.
+  package var beyond: RangeSet<UInt64>
 
-  package init(key: LogKey, contiguous: UInt64, beyond: [UInt64]) {
+  package init(key: LogKey, floor: UInt64 = 0, contiguous: UInt64, beyond: RangeSet<UInt64> = RangeSet()) {
     self.key = key
+    self.floor = floor
     self.contiguous = contiguous
     self.beyond = beyond
   }
@@ -70,14 +73,14 @@ package struct OutboxItem: Sendable, Equatable {
   package var peer: PeerID
   package var id: MessageID
   package var json: [UInt8]
-  /// Milliseconds since 1970 by this machine's clock.
-  package var queuedAtMilliseconds: Int64
+  /// What `Store.age` was when it was added; given by the store.
+  package var queuedAt: Int64
 
-  package init(peer: PeerID, id: MessageID, json: [UInt8], queuedAtMilliseconds: Int64) {
+  package init(peer: PeerID, id: MessageID, json: [UInt8], queuedAt: Int64 = 0) {
     self.peer = peer
     self.id = id
     self.json = json
-    self.queuedAtMilliseconds = queuedAtMilliseconds
+    self.queuedAt = queuedAt
   }
 }
 
@@ -170,6 +173,8 @@ package enum StoreWrite: Sendable, Equatable {
   case member(StoredMember)
   /// `peer` has the entries of my `log` up to `number`; a lower number than before changes nothing.
   case delivered(ChannelID, log: Instance, peer: PeerID, number: UInt64)
+  /// Nobody has this log's entries up to the number any more: the log goes on after it.
+  case floor(ChannelID, LogKey, UInt64)
   /// Replaces the facts under the same media ID and path, and announces them in the share's channel too.
   case share(StoredShare)
   /// From one channel, or from all. What is announced nowhere is forgotten.

@@ -47,11 +47,15 @@ import Testing
     }
   }
 
-  @Test func numbersHaveTheirRange() throws {
+  @Test func numbersHaveTheirRange() async throws {
     let history = try invocation("history team --limit 10001")
     #expect(throws: Failure.self) { let _: Int? = try history.number("--limit", in: 1...10_000) }
     let up = try invocation("up --port 65536")
     #expect(throws: Failure.self) { let _: UInt16? = try up.number("--port", in: 0...UInt16.max) }
+    for line in ["up --history-days 0", "up --history-entries 99", "up --history-days -1"] {
+      let up = try invocation(line + " --home /nowhere/to/be/made")
+      await #expect(throws: Failure.self) { try await NodeCommands.up(up) }
+    }
     #expect(try invocation("up --port 65535").number("--port", in: 0...UInt16.max) == 65_535)
   }
 

@@ -1,3 +1,4 @@
+import Glibc
 import Parley
 import Testing
 
@@ -38,6 +39,16 @@ struct ErrorTests {
       #expect(reason.contains("\(length) bytes"))
     }
     try await ana.stop()
+  }
+
+  @Test func noHistoryAtAllCannotBeAskedFor() {
+    let home = "/tmp/parley-not-made"
+    #expect(throws: ParleyError.badSetting("days of history", value: 0, allowed: 1...36_500)) {
+      try Node(NodeSettings(home: home, historyDays: 0))
+    }
+    let error = #expect(throws: ParleyError.self) { try Node(NodeSettings(home: home, historyEntryCountMax: 0)) }
+    #expect(error?.description == "0 entries of history cannot be kept; choose 100 to 10000000")
+    #expect(access(home, F_OK) != 0, "nothing was made")
   }
 
   @Test func theOtherSecretIsNotKept() async throws {

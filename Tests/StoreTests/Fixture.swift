@@ -1,5 +1,6 @@
 import Glibc
 import ParleyVocabulary
+import Synchronization
 
 @testable import ParleyStore
 
@@ -64,6 +65,31 @@ struct SeededGenerator: RandomNumberGenerator {
     z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
     return z ^ (z >> 31)
   }
+}
+
+/// Clocks that stand still until they are set, in milliseconds.
+final class TestClocks: Sendable {
+  static let day: Int64 = 24 * 3_600 * 1_000
+  private let times: Mutex<(wall: Int64, boot: Int64)>
+
+  init(wall: Int64, boot: Int64 = 100) { times = Mutex((wall, boot)) }
+
+  var clocks: StoreClocks {
+    StoreClocks(wall: { self.times.withLock { $0.wall } }, boot: { self.times.withLock { $0.boot } })
+  }
+
+  /// As time passes: both go on.
+  func pass(days: Int64 = 0, milliseconds: Int64 = 0) {
+    times.withLock {
+      $0.wall += days * Self.day + milliseconds
+      $0.boot += days * Self.day + milliseconds
+    }
+  }
+
+  /// As somebody sets the clock.
+  func set(wall: Int64) { times.withLock { $0.wall = wall } }
+  /// As the machine starts anew.
+  func restartMachine() { times.withLock { $0.boot = 3 } }
 }
 
 func key32(_ number: UInt8) -> Bytes32 { Bytes32([number] + [UInt8](repeating: 7, count: 30) + [number])! }

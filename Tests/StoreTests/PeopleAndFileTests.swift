@@ -7,7 +7,7 @@ struct PeopleAndFileTests {
   let folder = Folder()
   let store: Store
 
-  init() throws { store = try Store(path: folder.store) }
+  init() throws { store = try Store(path: folder.store, clocks: TestClocks(wall: 5_000).clocks) }
 
   @Test func peerMessagesAreKeptOnce() throws {
     let theirs = StoredPeerMessage(peer: peer(2), isOwn: false, id: message("a"), json: [1])
@@ -29,7 +29,7 @@ struct PeopleAndFileTests {
   @Test func theOutboxKeepsItsOrderAndItsFirst() throws {
     func item(_ id: String, to number: UInt8, _ count: Int) -> OutboxItem {
       OutboxItem(
-        peer: peer(number), id: message(id), json: [UInt8](repeating: 5, count: count), queuedAtMilliseconds: -1)
+        peer: peer(number), id: message(id), json: [UInt8](repeating: 5, count: count), queuedAt: 5_000)
     }
     let items = [item("c", to: 9, 3), item("a", to: 1, 10), item("b", to: 9, 0)]
     #expect(try store.outboxByteCount == 0)

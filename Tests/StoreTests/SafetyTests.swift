@@ -162,7 +162,7 @@ struct SafetyTests {
       try store.database.script("PRAGMA user_version = 99")
     }
     let newer = contents(folder.store)
-    #expect(throws: StoreError.newerVersion(path: folder.store, version: 99, versionMax: 1)) {
+    #expect(throws: StoreError.newerVersion(path: folder.store, version: 99, versionMax: Schema.migrations.count)) {
       try Store(path: folder.store)
     }
     #expect(contents(folder.store) == newer)
@@ -185,17 +185,17 @@ struct SafetyTests {
     do { try Store(path: folder.store).add([entry(1)]) }
     let broken =
       Schema.migrations + [
-        Migration(script: "ALTER TABLE logs ADD COLUMN floor INTEGER; SELECT 1 FROM nowhere; PRAGMA user_version = 2")
+        Migration(script: "ALTER TABLE logs ADD COLUMN test INTEGER; SELECT 1 FROM nowhere; PRAGMA user_version = 3")
       ]
     #expect(throws: StoreError.self) { try Store(path: folder.store, migrations: broken, busyMilliseconds: 0) }
     let second =
       Schema.migrations + [
-        Migration(script: "ALTER TABLE logs ADD COLUMN floor INTEGER NOT NULL DEFAULT 0; PRAGMA user_version = 2")
+        Migration(script: "ALTER TABLE logs ADD COLUMN test INTEGER NOT NULL DEFAULT 0; PRAGMA user_version = 3")
       ]
     for _ in 0..<2 {
       let store = try Store(path: folder.store, migrations: second, busyMilliseconds: 0)
       #expect(try store.logs(in: channel(1)).map(\.contiguous) == [1])
-      #expect(try store.database.rows("SELECT floor FROM logs") { $0.integer(0) } == [0])
+      #expect(try store.database.rows("SELECT test FROM logs") { $0.integer(0) } == [0])
     }
   }
 

@@ -12,6 +12,8 @@ package enum StoreMail: Sendable {
   case apply([StoreWrite])
   /// Tell membership the newest hidden entry of each log.
   case tellHidden(ChannelID)
+  /// It is time to look for what is too old.
+  case prune
 }
 
 /// The disk's side of messaging and membership: one thread, one database. What gathers while a commit runs shares the
@@ -21,22 +23,35 @@ package actor StoreActor {
   private let switchboard: Switchboard
   private var opened: Store?
   private let me: PeerID
+  private let retention: Retention
+  private let wake: @Sendable (Instant) -> Void
+  /// Channels in which there may be something to prune, in the order in which they were noticed.
+  private var toPrune: [ChannelID] = []
+  /// When pruning may go on: what was read for a join is made use of first.
+  private var pruneFrom = Instant(microseconds: 0)
 
   package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
   /// Opens the database on its own thread.
   package static func open(
-    path: String, me: PeerID, executor: ThreadExecutor, switchboard: Switchboard
+    path: String, me: PeerID, retention: Retention, executor: ThreadExecutor, switchboard: Switchboard,
+    wake: @escaping @Sendable (Instant) -> Void
   ) async throws(StoreError) -> StoreActor {
     let store = try await Opener(executor: executor).open(path)
-    return StoreActor(store: store, me: me, executor: executor, switchboard: switchboard)
+    return StoreActor(
+      store: store, me: me, retention: retention, executor: executor, switchboard: switchboard, wake: wake)
   }
 
-  private init(store: sending Store, me: PeerID, executor: ThreadExecutor, switchboard: Switchboard) {
+  private init(
+    store: sending Store, me: PeerID, retention: Retention, executor: ThreadExecutor, switchboard: Switchboard,
+    wake: @escaping @Sendable (Instant) -> Void
+  ) {
     opened = store
     self.me = me
+    self.retention = retention
     self.executor = executor
     self.switchboard = switchboard
+    self.wake = wake
   }
 
   private var store: Store {
@@ -58,10 +73,12 @@ package actor StoreActor {
 
   /// Runs until the store's mailbox is closed.
   package func run() async {
+    wake(SystemClock.now() + Self.pruneFirst)
     while true {
       let mail = await switchboard.store.next()
       if mail.isEmpty { return }
       handle(mail)
+      pruneWhileIdle()
     }
   }
 
@@ -83,6 +100,7 @@ package actor StoreActor {
         switchboard.post(.messaging(.loaded(load, entries(channel, ranges, byteCountMax))))
       case .restore(let channel): restore(channel)
       case .tellHidden(let channel): tellHidden(channel)
+      case .prune: pruneEverything()
       }
     }
     guard !writes.isEmpty else { return }
@@ -93,6 +111,7 @@ package actor StoreActor {
     do {
       let cursors = try store.apply(writes)
       switchboard.post(.messaging(.persisted(batch: batch, cursors: Array(cursors.dropFirst(count)))))
+      noteSurplus(in: writes)
     } catch {
       report(error)
       switchboard.post(.messaging(.persistFailed(batch: batch, reason: error.description)))
@@ -110,10 +129,8 @@ package actor StoreActor {
           bytes: entry.encoded))
     case .peerMessage(let peer, let id, let json, let isOwn):
       .peerMessage(StoredPeerMessage(peer: peer, isOwn: isOwn, id: id, json: json))
-    case .outboxAdd(let message, let queuedAt):
-      .outboxAdd(
-        OutboxItem(
-          peer: message.peer, id: message.id, json: message.json, queuedAtMilliseconds: Int64(clamping: queuedAt)))
+    case .outboxAdd(let message, _):
+      .outboxAdd(OutboxItem(peer: message.peer, id: message.id, json: message.json))
     case .outboxRemove(let peer, let id): .outboxRemove(peer, id)
     case .delivered(let channel, let log, let peer, let number):
       .delivered(channel, log: log, peer: peer, number: number)
@@ -137,9 +154,10 @@ package actor StoreActor {
   }
 
   private func restore(_ channel: ChannelID) {
+    pruneFrom = SystemClock.now() + Self.pruneAfterJoin
     do {
       let logs = try store.logs(in: channel).map {
-        RestoredLog(key: $0.key, contiguous: $0.contiguous, beyond: $0.beyond)
+        RestoredLog(key: $0.key, contiguous: $0.contiguous, beyond: $0.beyond.ranges.flatMap { Array($0) })
       }
       let lamport = LamportRule.restored(try store.lamportMaxima(in: channel), me: me)
       let members = try store.members(in: channel).compactMap { member -> MemberRecord? in
@@ -197,6 +215,61 @@ package struct LogDelivery: Sendable, Equatable {
   package let log: Instance
   package let peer: PeerID
   package let number: UInt64
+}
+
+// MARK: Pruning
+
+extension StoreActor {
+  static let pruneFirst = Span.seconds(10)
+  static let pruneEvery = Span.seconds(3_600)
+  static let pruneAfterJoin = Span.seconds(10)
+
+  /// Of every channel, also of those that were left.
+  private func pruneEverything() {
+    let now = SystemClock.now()
+    wake(now < pruneFrom ? pruneFrom : now + Self.pruneEvery)
+    guard now >= pruneFrom else { return }
+    do {
+      for channel in try store.channels() where !toPrune.contains(channel) { toPrune.append(channel) }
+    } catch {
+      report(error)
+    }
+  }
+
+  /// A hundredth over what is kept is let gather, so that there is work for a step.
+  private func noteSurplus(in writes: [StoreWrite]) {
+    var seen: Set<ChannelID> = []
+    for case .entry(let entry) in writes where seen.insert(entry.channel).inserted {
+      guard let count = try? store.entryCount(in: entry.channel),
+        count > retention.entryCountMax + retention.entryCountMax / 100, !toPrune.contains(entry.channel)
+      else { continue }
+      toPrune.append(entry.channel)
+    }
+  }
+
+  /// Step by step as long as nothing waits. Where so much comes that something always waits, one step is made for each
+  /// batch once a channel is a tenth over: it cannot grow without end.
+  private func pruneWhileIdle() {
+    while let channel = toPrune.first {
+      guard SystemClock.now() >= pruneFrom else { return wake(pruneFrom) }
+      let count = (try? store.entryCount(in: channel)) ?? 0
+      let isPressing = count > retention.entryCountMax + retention.entryCountMax / 10
+      guard isPressing || switchboard.store.isEmpty else { return }
+      prune(channel)
+      if isPressing, !switchboard.store.isEmpty { return }
+    }
+  }
+
+  private func prune(_ channel: ChannelID) {
+    do {
+      let step = try store.prune(channel, keeping: retention)
+      if step.isDone { toPrune.removeFirst() }
+    } catch {
+      // A full disk has no room for the log of a deletion either: the next hour, or the next surplus, tries again.
+      toPrune.removeFirst()
+      report(error)
+    }
+  }
 }
 
 /// Opens the store where it will be used, so that no other thread ever touches it.

@@ -2,7 +2,9 @@ import Parley
 
 /// The help texts, from the table.
 enum Help {
-  static func usage(of command: Command) -> String {
+  static func usage(of command: Command) -> String { usageWords(of: command).joined(separator: " ") }
+
+  private static func usageWords(of command: Command) -> [String] {
     var words = ["parley", command.name]
     for argument in command.arguments {
       switch argument.count {
@@ -15,11 +17,25 @@ enum Help {
       let value = option.value.map { " \($0)" } ?? ""
       words.append("[\(option.short ?? option.name)\(value)]\(option.isRepeatable ? "…" : "")")
     }
-    return words.joined(separator: " ")
+    return words
+  }
+
+  /// Of at most 100 columns, continued under the first word after the command.
+  private static func usageLines(of command: Command) -> String {
+    var line = "Usage:"
+    var lines = ""
+    for word in usageWords(of: command) {
+      if line.count + word.count >= 100 {
+        lines += line + "\n"
+        line = String(repeating: " ", count: 13)
+      }
+      line += " " + word
+    }
+    return lines + line
   }
 
   static func text(of command: Command) -> String {
-    var text = "\(command.summary.capitalizedStart).\n\nUsage: \(usage(of: command))\n"
+    var text = "\(command.summary.capitalizedStart).\n\n\(usageLines(of: command))\n"
     if !command.details.isEmpty { text += "\n\(command.details)\n" }
     text += "\nOptions:\n" + list(command.options + Command.commonOptions)
     let width = command.examples.map(\.line.count).max() ?? 0

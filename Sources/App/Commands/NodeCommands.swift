@@ -8,6 +8,10 @@ enum NodeCommands {
     var settings = NodeSettings(
       home: home, interfaces: invocation.values("--interface"), peers: invocation.values("--peer"),
       port: try invocation.number("--port", in: UInt16(0)...UInt16.max) ?? 0)
+    if let days = try invocation.number("--history-days", in: 1...36_500) { settings.historyDays = days }
+    if let count = try invocation.number("--history-entries", in: 100...10_000_000) {
+      settings.historyEntryCountMax = count
+    }
     if let name = invocation.value("--name") {
       do { settings.displayName = try DisplayName(name).text } catch { throw Failure(.usage, "--name: \(error)") }
     }

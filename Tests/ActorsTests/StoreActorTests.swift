@@ -1,0 +1,75 @@
+import Glibc
+import ParleyActors
+import ParleyMachines
+import ParleySealing
+import ParleyStore
+import ParleyVocabulary
+import ParleyWire
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct StoreActorTests {
+  private let folder = StoreFolder()
+  private let switchboard = Switchboard { _ in }
+  private let executor = ThreadExecutor()
+  private let garden = ChannelID(Bytes32(words: (1, 2, 3, 4)))
+  private let ana = PeerID(Bytes32(words: (5, 6, 7, 8)))
+
+  private func open(_ retention: Retention) async throws -> StoreActor {
+    try await StoreActor.open(
+      path: folder.path + "/store.sqlite", me: ana, retention: retention, executor: executor,
+      switchboard: switchboard, wake: { _ in })
+  }
+
+  private func records(_ numbers: ClosedRange<UInt64>) -> [MessagingRecord] {
+    numbers.map { number in
+      .entry(
+        garden,
+        Entry(
+          key: LogKey(author: ana, log: Instance(1)), number: number, lamport: number, timestamp: 0, isHidden: false,
+          items: [.init(kind: 1, body: Array("\(number)".utf8))], signature: [UInt8](repeating: 0, count: 64)))
+    }
+  }
+
+  /// What is too much goes by itself, as soon as nothing waits; a hundredth over is let gather.
+  @Test func historyIsPrunedOnceNothingWaits() async throws {
+    let store = try await open(Retention(days: 30, entryCountMax: 1_000))
+    switchboard.store.post(.write(batch: 1, records(1...1_010)))
+    async let running: Void = store.run()
+    _ = await switchboard.messaging.next()
+    #expect(try await store.history(of: garden, limit: 5_000).count == 1_010)
+    switchboard.store.post(.write(batch: 2, records(1_011...3_500)))
+    switchboard.store.close()
+    await running
+    let history = try await store.history(of: garden, limit: 5_000)
+    #expect(history.map(\.entry.number) == (2_501...3_500).reversed().map(UInt64.init))
+    await store.close()
+    executor.stop()
+  }
+
+  /// What was read for a join is made use of before anything is taken away.
+  @Test func aJoinHoldsPruningBack() async throws {
+    let store = try await open(Retention(days: 30, entryCountMax: 1_000))
+    switchboard.store.post(contentsOf: [.restore(garden), .write(batch: 1, records(1...2_000)), .prune])
+    switchboard.store.close()
+    await store.run()
+    #expect(try await store.history(of: garden, limit: 5_000).count == 2_000)
+    await store.close()
+    executor.stop()
+  }
+}
+
+/// Removed with what is in it.
+private final class StoreFolder: Sendable {
+  let path: String
+
+  init() {
+    var template = Array("/tmp/parley-store-actor-XXXXXX".utf8CString)
+    path = template.withUnsafeMutableBufferPointer { String(cString: mkdtemp($0.baseAddress!)) }
+  }
+
+  deinit {
+    for name in ["store.sqlite", "store.sqlite-wal"] { unlink(path + "/" + name) }
+    rmdir(path)
+  }
+}
