@@ -135,7 +135,7 @@ extension Store {
       """, .integer(place.channel), .log(place.key.log))
   }
 
-  /// Nobody has the numbers up to this any more: they are not waited for. What is on disk of them stays until it is out.
+  /// Nobody has the numbers up to this any more: they are not waited for. What is here of them stays until it is out.
   func setFloor(_ channel: ChannelID, _ key: LogKey, _ number: UInt64) throws(StoreError) {
     _ = try Self.counter(number, field: "floor")
     let place = LogPlace(channel: try rowMade(for: channel), key: key)

@@ -96,7 +96,7 @@ enum Schema {
         """),
     Migration(
       script: """
-        -- The age clock (AgeClock) and the time of day when it was last written; both milliseconds, -1 before the first.
+        -- The age clock (AgeClock) and the time of day when it was last written, in milliseconds; -1 before the first.
         -- In this row, since every batch writes it.
         ALTER TABLE sequence ADD COLUMN age INTEGER NOT NULL DEFAULT -1;
         ALTER TABLE sequence ADD COLUMN wall INTEGER NOT NULL DEFAULT -1;

@@ -11,7 +11,7 @@ import ParleyVocabulary
 /// which `apply` shares among all writes of a batch.
 ///
 /// Pages of what is pruned are used again by what comes; the file does not shrink. A history that is kept for so many
-/// days takes in as much as goes, so giving pages back (`auto_vacuum`) would move them about for nothing, at every write.
+/// days takes in as much as goes: giving pages back (`auto_vacuum`) would move them about at every write, for nothing.
 ///
 /// The file has mode 0600 and is locked while open. It is checked at start (`quick_check`: structure, not the bytes
 /// inside messages, which carry their authors' signatures); a damaged one is renamed, see `setAside`.
