@@ -73,6 +73,8 @@ let package = Package(
     .executableTarget(
       name: "ParleyApp", dependencies: ["Parley", "ParleyLocalAPI", "CCurl", "CEdit"], path: "Sources/App",
       swiftSettings: strict),
+    .executableTarget(
+      name: "ParleyBenchmark", dependencies: ["Parley"], path: "Sources/Benchmark", swiftSettings: strict),
 
     tests("Vocabulary", ["ParleyVocabulary"]),
     tests("Store", ["ParleyStore", "ParleyVocabulary"]),
