@@ -71,6 +71,9 @@ let package = Package(
       "Simulation",
       ["ParleyMachines", "ParleyWire", "ParleyHashing", "ParleySealing", "ParleyTransport", "ParleyVocabulary"]),
     .executableTarget(
+      name: "ParleySimulate", dependencies: ["ParleySimulation", "ParleyVocabulary"], path: "Sources/Simulate",
+      swiftSettings: strict),
+    .executableTarget(
       name: "ParleyApp", dependencies: ["Parley", "ParleyLocalAPI", "CCurl", "CEdit"], path: "Sources/App",
       swiftSettings: strict),
     .executableTarget(

@@ -8,10 +8,11 @@ extension SimulatedNetwork {
   @discardableResult
   public func addNode(_ name: String, clock: SimulatedClock = .right, fault: SimulatedFault? = nil) -> SimulatedNodeID {
     guard let displayName = try? DisplayName(name) else { preconditionFailure("\(name) is no display name") }
-    precondition(nodes.count < 250, "addresses end here")
+    precondition(nodes.count < 65_000, "addresses end here")
     let node = SimulatedNode(nodes.count, displayName, clock, fault, in: self)
     nodes.append(node)
     hosts[node.host] = node.index
+    indices[node.peer] = node.index
     node.start()
     return SimulatedNodeID(index: node.index)
   }
@@ -21,7 +22,7 @@ extension SimulatedNetwork {
     let name = Self.name(channel)
     let node = nodes[id.index]
     if !node.wanted.contains(name) { node.wanted.append(name) }
-    node.goneSince[FakeSealer.channel(named: name)] = nil
+    node.goneSince[self.channel(named: name)] = nil
     later(node) { $0.join(name) }
   }
 
@@ -29,7 +30,7 @@ extension SimulatedNetwork {
     let name = Self.name(channel)
     let node = nodes[id.index]
     node.wanted.removeAll { $0 == name }
-    node.goneSince[FakeSealer.channel(named: name)] = now
+    node.goneSince[self.channel(named: name)] = now
     later(node) { $0.post(.login(.leaveRequested(node.takeRequest(), name))) }
   }
 
@@ -44,7 +45,7 @@ extension SimulatedNetwork {
 
   private func submit(_ id: SimulatedNodeID, _ channel: String, _ content: some MessageKind, isHidden: Bool) {
     let node = nodes[id.index]
-    let channel = FakeSealer.channel(named: Self.name(channel))
+    let channel = self.channel(named: Self.name(channel))
     later(node) { process in
       guard process.openChannels.contains(channel) else { return }
       let request = node.takeRequest()
@@ -68,6 +69,7 @@ extension SimulatedNetwork {
       let request = node.takeRequest()
       node.application.open.insert(request)
       let message = node.takeMessageID()
+      node.application.said[request] = .init(peer: peer, id: message, isOwn: true)
       let json = node.message(TextKind(body: text), id: message)
       process.post(
         .messaging(
@@ -94,7 +96,7 @@ extension SimulatedNetwork {
   public func crash(_ id: SimulatedNodeID, hostToo: Bool = false) {
     let node = nodes[id.index]
     guard node.process != nil else { return }
-    for channel in node.wanted { node.goneSince[FakeSealer.channel(named: channel)] = now }
+    for channel in node.wanted { node.goneSince[self.channel(named: channel)] = now }
     node.crash(isHostDead: hostToo)
   }
 
@@ -123,7 +125,7 @@ extension SimulatedNetwork {
   public func move(_ id: SimulatedNodeID) {
     let node = nodes[id.index]
     hosts[node.host] = nil
-    node.host[2] += 1
+    node.host[1] += 1
     hosts[node.host] = node.index
   }
 
@@ -140,14 +142,14 @@ extension SimulatedNetwork {
   public func traffic(of id: SimulatedNodeID) -> SimulatedTraffic { nodes[id.index].traffic }
 
   public func isIn(_ id: SimulatedNodeID, _ channel: String) -> Bool {
-    nodes[id.index].process?.openChannels.contains(FakeSealer.channel(named: Self.name(channel))) == true
+    nodes[id.index].process?.openChannels.contains(self.channel(named: Self.name(channel))) == true
   }
 
   /// As this node lists them, itself included; empty when it is not in the channel.
   public func members(_ id: SimulatedNodeID, _ channel: String) -> [SimulatedMember] {
-    let views = nodes[id.index].process?.membership.members(of: FakeSealer.channel(named: Self.name(channel))) ?? []
+    let views = nodes[id.index].process?.membership.members(of: self.channel(named: Self.name(channel))) ?? []
     return views.compactMap { view in
-      guard let node = nodes.first(where: { $0.peer == view.peer }) else { return nil }
+      guard let node = self.node(of: view.peer) else { return nil }
       return SimulatedMember(
         node: SimulatedNodeID(index: node.index), name: view.displayName.text, isOnline: view.isOnline,
         isHandRaised: view.isHandRaised)
@@ -162,7 +164,7 @@ extension SimulatedNetwork {
   /// The texts on the node's disk, in the order that people read them.
   public func history(_ id: SimulatedNodeID, _ channel: String) -> [String] {
     let node = nodes[id.index]
-    return node.store.history(FakeSealer.channel(named: Self.name(channel))).filter { !$0.isHidden }.flatMap { entry in
+    return node.store.history(self.channel(named: Self.name(channel))).filter { !$0.isHidden }.flatMap { entry in
       entry.items.compactMap { item in
         guard let body = item.body, let message = try? SchemaMessage(decoding: body, author: entry.key.author),
           let text = message.content as? TextKind
@@ -180,7 +182,7 @@ extension SimulatedNetwork {
   /// Why the nodes in a channel are not of one mind; nil when they are: same members, hands, entries and order, nothing
   /// waiting for anybody who is there.
   public func disagreement(in channel: String) -> String? {
-    let id = FakeSealer.channel(named: Self.name(channel))
+    let id = self.channel(named: Self.name(channel))
     let inside = nodes.filter { !$0.isPaused && $0.process?.openChannels.contains(id) == true }
     guard let first = inside.first else { return nil }
     let digest = first.store.digest(id)
@@ -192,6 +194,10 @@ extension SimulatedNetwork {
       }
       let told = node.application.told.filter { $0.channel == id }.count
       if told != history.count { return "\(node.name) was told \(told) entries of \(history.count)" }
+      let toldInPrivate = node.application.peerMessages.count
+      if toldInPrivate != node.store.peerMessages.count {
+        return "\(node.name) was told \(toldInPrivate) private messages of \(node.store.peerMessages.count)"
+      }
       if let difference = memberDifference(node, inside, id) { return difference }
       let present = Set(inside.map(\.peer))
       if let waiting = node.store.outbox.first(where: { present.contains($0.peer) }) {
@@ -220,14 +226,30 @@ extension SimulatedNetwork {
     return nil
   }
 
+  /// Whatever two nodes both have they show in one order.
+  func checkOrders() {
+    guard nodes.count <= 64 else { return }
+    for channel in channelIDs.values {
+      for (node, other) in zip(nodes, nodes.dropFirst()) {
+        let here = node.store.history(channel).map(\.order)
+        let there = other.store.history(channel).map(\.order)
+        let common = Set(here).intersection(there)
+        if here.filter(common.contains) != there.filter(common.contains) {
+          return violate("\(node.name) and \(other.name) show what both have in different orders")
+        }
+      }
+    }
+  }
+
   /// Nobody is listed as online long after leaving or crashing, by whoever was there and awake all the time.
   func checkGhosts() {
     let bound = Span.seconds(90)
+    guard nodes.contains(where: { !$0.goneSince.isEmpty }) else { return }
     for node in nodes {
       guard !node.isPaused, let process = node.process else { continue }
       for channel in process.openChannels {
         for view in process.membership.members(of: channel) where view.isOnline && view.peer != node.peer {
-          guard let other = nodes.first(where: { $0.peer == view.peer }), let since = other.goneSince[channel] else {
+          guard let other = self.node(of: view.peer), let since = other.goneSince[channel] else {
             continue
           }
           let from = max(since, node.awakeSince, process.joinedAt[channel]!)

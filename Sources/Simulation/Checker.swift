@@ -14,14 +14,29 @@ struct Checker {
   /// What each node has promised to keep: by acknowledging it to somebody or by saying `stored`.
   private var promised: [Int: [ChannelID: [LogKey: UInt64]]] = [:]
   private var promisedPeer: [Int: Set<SimulatedStore.PeerKey>] = [:]
+  /// Of callers: in the outbox, or on the disk of whom it is for.
+  private var promisedOutbox: [Int: Set<SimulatedStore.PeerKey>] = [:]
+  /// The last acknowledgement of each log that each node gave.
+  private var acknowledged: [Int: [ChannelID: [LogKey: UInt64]]] = [:]
   /// What was signed under each number, wherever it was stored first.
   private var contents: [Place: Hash32] = [:]
 
   // MARK: Promises
 
   mutating func says(_ direct: DirectFor, in channel: ChannelID, _ node: SimulatedNode, _ network: SimulatedNetwork) {
-    for case .acknowledge(let log, let number) in direct.message.parts {
-      promise(channel, LogKey(author: direct.peer, log: log), number, node, network)
+    acknowledges(direct.message.parts, of: direct.peer, channel, node, network)
+  }
+
+  private mutating func acknowledges(
+    _ parts: [DirectMessage.Part], of peer: PeerID, _ channel: ChannelID, _ node: SimulatedNode,
+    _ network: SimulatedNetwork
+  ) {
+    for case .acknowledge(let log, let number) in parts {
+      let key = LogKey(author: peer, log: log)
+      let before = acknowledged[node.index]?[channel]?[key] ?? 0
+      if number < before { network.violate("\(node.name) acknowledges \(number) of \(log) after \(before)") }
+      acknowledged[node.index, default: [:]][channel, default: [:]][key] = number
+      promise(channel, key, number, node, network)
     }
   }
 
@@ -30,9 +45,7 @@ struct Checker {
     _ network: SimulatedNetwork
   ) {
     guard let peer = peer(of: link, node, network) else { return }
-    for case .acknowledge(let log, let number) in parts {
-      promise(channel, LogKey(author: peer, log: log), number, node, network)
-    }
+    acknowledges(parts, of: peer, channel, node, network)
   }
 
   mutating func saysStored(_ id: MessageID, on link: LinkID, _ node: SimulatedNode, _ network: SimulatedNetwork) {
@@ -72,6 +85,19 @@ struct Checker {
     for key in promisedPeer[node.index] ?? [] where node.store.peerMessages[key] == nil {
       network.violate("\(node.name) has lost \(key.id), which it had promised")
     }
+    for key in promisedOutbox[node.index] ?? [] { checkOutbox(key, node, network) }
+  }
+
+  private func checkOutbox(_ key: SimulatedStore.PeerKey, _ node: SimulatedNode, _ network: SimulatedNetwork) {
+    if node.store.outbox.contains(where: { $0.peer == key.peer && $0.id == key.id }) { return }
+    if isStored(key.id, from: node, at: key.peer, network) { return }
+    network.violate("\(node.name) had promised to say \(key.id), which is neither in its outbox nor with its peer")
+  }
+
+  private func isStored(
+    _ id: MessageID, from node: SimulatedNode, at peer: PeerID, _ network: SimulatedNetwork
+  ) -> Bool {
+    network.node(of: peer)?.store.peerMessages[.init(peer: node.peer, id: id, isOwn: false)] != nil
   }
 
   mutating func committed(_ records: [MessagingRecord], by node: SimulatedNode, _ network: SimulatedNetwork) {
@@ -84,6 +110,9 @@ struct Checker {
         contents[place] = hash
       }
     }
+    for case .outboxRemove(let peer, let id) in records where !isStored(id, from: node, at: peer, network) {
+      network.violate("\(node.name) takes \(id) out of its outbox, though its peer's disk has it not")
+    }
   }
 
   // MARK: Notices
@@ -93,7 +122,11 @@ struct Checker {
     case .stored(let request, let channel, let key, let number):
       answered(request, node, network)
       promise(channel, key, number, node, network)
-    case .queued(let request): answered(request, node, network)
+    case .queued(let request):
+      answered(request, node, network)
+      guard let key = node.application.said[request] else { return }
+      promisedOutbox[node.index, default: []].insert(key)
+      checkOutbox(key, node, network)
     case .failed(let request, let failure):
       answered(request, node, network)
       node.application.failures[request] = failure
@@ -101,17 +134,15 @@ struct Checker {
     case .delivered(let channel, let log, let through, let peer):
       let key = LogKey(author: node.peer, log: log)
       node.application.delivered[channel, default: [:]][key, default: [:]][peer] = through
-      guard let other = network.nodes.first(where: { $0.peer == peer }) else { return }
+      guard let other = network.node(of: peer) else { return }
       for number in 1...max(1, through) where !other.store.has(channel, key, number) {
         return network.violate("\(node.name) takes \(number) for delivered to \(other.name), whose disk has it not")
       }
-    case .peerMessage(let peer, let id, _, _):
-      let key = SimulatedStore.PeerKey(peer: peer, id: id, isOwn: peer == node.peer)
-      tellPeerMessage(key, node, network)
+    case .peerMessage(let peer, let id, _, let cursor):
+      tellPeerMessage(node.store.key(at: cursor) ?? .init(peer: peer, id: id, isOwn: false), cursor, node, network)
     case .peerDelivered(let peer, let id):
-      guard let other = network.nodes.first(where: { $0.peer == peer }) else { return }
-      if other.store.peerMessages[.init(peer: node.peer, id: id, isOwn: false)] == nil {
-        network.violate("\(node.name) takes \(id) for delivered to \(other.name), whose disk has it not")
+      if !isStored(id, from: node, at: peer, network) {
+        network.violate("\(node.name) takes \(id) for delivered, though its peer's disk has it not")
       }
     }
   }
@@ -136,13 +167,28 @@ struct Checker {
   }
 
   private func tellPeerMessage(
-    _ key: SimulatedStore.PeerKey, _ node: SimulatedNode, _ network: SimulatedNetwork
+    _ key: SimulatedStore.PeerKey, _ cursor: UInt64, _ node: SimulatedNode, _ network: SimulatedNetwork
   ) {
-    // Own ones are records of what was said; their key is the one they went to.
-    guard !node.application.peerMessages.contains(key) else {
+    guard node.application.peerMessages.insert(key).inserted else {
       return network.violate("\(node.name) is told \(key.id) twice")
     }
-    node.application.peerMessages.insert(key)
+    node.application.peerCursor = max(node.application.peerCursor, cursor)
+  }
+
+  /// A subscriber that comes back is told what was stored since its cursor.
+  func restarted(_ node: SimulatedNode, _ network: SimulatedNetwork) {
+    let cursor = node.application.peerCursor
+    let missed = node.store.peerMessages.filter { $0.value > cursor }.sorted { $0.value < $1.value }
+    for (key, cursor) in missed { tellPeerMessage(key, cursor, node, network) }
+  }
+
+  /// What Links passes on as heard for the first time.
+  mutating func heard(
+    _ presence: Presence, in channel: ChannelID, _ process: SimulatedProcess, _ network: SimulatedNetwork
+  ) {
+    guard process.seen[channel, default: [:]][presence.instance, default: []].insert(presence.counter).inserted else {
+      return network.violate("\(process.node.name) passes on a presence twice, number \(presence.counter)")
+    }
   }
 
   /// A subscriber that comes back is told what was stored since its cursor.
@@ -162,6 +208,7 @@ struct Checker {
     if known == view { network.violate("\(node.name) announces \(view.displayName) without a change") }
     if known == nil, !view.isOnline { network.violate("\(node.name) lists \(view.displayName) first as offline") }
     node.application.members[channel, default: [:]][view.peer] = view
-    node.application.announcements.append((network.now, channel, view))
+    guard !view.isOnline, let other = network.node(of: view.peer) else { return }
+    if other.process != nil, !other.isPaused, other.goneSince[channel] == nil { network.falseAlarmCount += 1 }
   }
 }

@@ -68,6 +68,14 @@ public enum SimulatedFault: String, Sendable, CaseIterable {
   case ordersByArrival
   /// A restarted node goes on in the log, and under the incarnation, of its last run.
   case keepsItsInstance
+  /// A presence that is heard a second time is passed on a second time: the replay window has no memory.
+  case passesOnReplays
+  /// What was said to a peer is taken for stored there and leaves the outbox.
+  case takesSaidForStored
+  /// A crash costs the newest message in the outbox.
+  case losesOutboxItem
+  /// An acknowledgement now and then names a number below the one before it.
+  case lowersAcknowledgements
 }
 
 /// A member as a simulated node shows it.
@@ -78,12 +86,61 @@ public struct SimulatedMember: Equatable, Sendable {
   public let isHandRaised: Bool
 }
 
-/// What a node sent and heard.
+/// What a node sent and heard, as IPv4 packets: their headers are counted, those of Ethernet (18 bytes) are not.
 public struct SimulatedTraffic: Sendable {
-  /// UDP payloads.
-  public var datagramByteCountSent = 0
-  public var datagramByteCountHeard = 0
-  /// Sealed session payloads and their length prefixes, without TCP's own.
-  public var sessionByteCountSent = 0
-  public var sessionByteCountHeard = 0
+  /// IPv4 and UDP.
+  private static let datagramHeaderByteCount = 20 + 8
+  /// IPv4 and TCP with time stamps (RFC 7323), as Linux sends it.
+  private static let segmentHeaderByteCount = 20 + 32
+  private static let segmentPayloadByteCountMax = 1_448
+  /// SYN, its acknowledgement, hello and offer, introduction (Wire.docc, Sessions): what a dialler sends, one channel.
+  private static let dialByteCount = 60 + 52 + 52 + 40 + 52 + 51 + 52 + 122
+  /// SYN-ACK, answer, acceptance, and acknowledgements of what came.
+  private static let acceptByteCount = 60 + 52 + 56 + 52 + 155 + 52
+
+  public private(set) var datagramCountSent = 0
+  public private(set) var datagramCountHeard = 0
+  public private(set) var datagramByteCountSent = 0
+  public private(set) var datagramByteCountHeard = 0
+  /// What Linux adds to a quiet session, an acknowledgement for each message, is counted in full, though some travel
+  /// with an answer. What is sent again is not.
+  public private(set) var sessionByteCountSent = 0
+  public private(set) var sessionByteCountHeard = 0
+
+  public var byteCountSent: Int { datagramByteCountSent + sessionByteCountSent }
+  public var byteCountHeard: Int { datagramByteCountHeard + sessionByteCountHeard }
+
+  mutating func sentDatagram(_ byteCount: Int) {
+    datagramCountSent += 1
+    datagramByteCountSent += byteCount + Self.datagramHeaderByteCount
+  }
+
+  mutating func heardDatagram(_ byteCount: Int) {
+    datagramCountHeard += 1
+    datagramByteCountHeard += byteCount + Self.datagramHeaderByteCount
+  }
+
+  private static func segments(_ byteCount: Int) -> Int {
+    let count = (byteCount + segmentPayloadByteCountMax - 1) / segmentPayloadByteCountMax
+    return byteCount + count * segmentHeaderByteCount
+  }
+
+  mutating func sentSegment(_ byteCount: Int) { sessionByteCountSent += Self.segments(byteCount) }
+
+  mutating func heardSegment(_ byteCount: Int) {
+    sessionByteCountHeard += Self.segments(byteCount)
+    sessionByteCountSent += Self.segmentHeaderByteCount
+  }
+
+  mutating func heardAcknowledgement() { sessionByteCountHeard += Self.segmentHeaderByteCount }
+
+  mutating func dialled() {
+    sessionByteCountSent += Self.dialByteCount
+    sessionByteCountHeard += Self.acceptByteCount
+  }
+
+  mutating func accepted() {
+    sessionByteCountSent += Self.acceptByteCount
+    sessionByteCountHeard += Self.dialByteCount
+  }
 }

@@ -19,10 +19,12 @@ public struct Scenario: Sendable {
 
   public let seed: UInt64
   public let fault: SimulatedFault?
+  public let sealing: SimulatedSealing
 
-  public init(seed: UInt64, fault: SimulatedFault? = nil) {
+  public init(seed: UInt64, fault: SimulatedFault? = nil, sealing: SimulatedSealing = .fake) {
     self.seed = seed
     self.fault = fault
+    self.sealing = sealing
   }
 
   public func run() -> Outcome { runKeeping().outcome }
@@ -30,7 +32,7 @@ public struct Scenario: Sendable {
   /// The network as it was at the end, too.
   func runKeeping() -> (outcome: Outcome, network: SimulatedNetwork) {
     var dice = Jitter(seed: seed &* 0x2545_F491_4F6C_DD1D)
-    let network = SimulatedNetwork(seed: seed, conditions: Self.conditions(&dice))
+    let network = SimulatedNetwork(seed: seed, conditions: Self.conditions(&dice), sealing: sealing)
     let count = 2 + Int(dice.next() % (dice.next() % 4 == 0 ? 11 : 5))
     let nodes = (0..<count).map { index in
       network.addNode(
@@ -107,8 +109,8 @@ public struct Scenario: Sendable {
       return { network in for index in 0..<count { network.send(node, channel, "\(text)\(number % 9973) \(index)") } }
     case 9...12: return { $0.raiseHand(node, channel, number >> 8 & 1 == 0) }
     case 13...15: return { if node != other { $0.tell(node, other, "psst \(number % 9973)") } }
-    case 16...18: return { $0.crash(node, hostToo: number >> 8 & 3 == 0) }
-    case 19: return { $0.crash(node, afterEffects: Int(number >> 8 & 31)) }
+    case 16...17: return { $0.crash(node, hostToo: number >> 8 & 3 == 0) }
+    case 18...19: return { $0.crash(node, afterEffects: Int(number >> 8 & 127)) }
     case 20...22: return { $0.restart(node) }
     case 23: return { $0.leave(node, channel) }
     case 24: return { if $0.isRunning(node) { $0.join(node, channel) } }

@@ -1,4 +1,5 @@
 import ParleyMachines
+import ParleySealing
 import ParleyVocabulary
 import ParleyWire
 
@@ -25,15 +26,27 @@ public final class SimulatedNetwork {
     case action((SimulatedNetwork) -> Void)
   }
 
+  struct Way: Hashable {
+    let from: Int
+    let to: Int
+  }
+
   struct Datagram {
     let channel: ChannelID
     let instance: Instance
     let from: Address
-    let frames: [DatagramFrame]
+    let content: Content
     let byteCount: Int
+
+    enum Content {
+      case read([DatagramFrame])
+      /// Each who hears it opens it.
+      case sealed([UInt8])
+    }
   }
 
   public let seed: UInt64
+  public let sealing: SimulatedSealing
   /// May be changed while the network runs.
   public var conditions: SimulatedConditions
   /// What must not happen and did, the first one first.
@@ -44,17 +57,24 @@ public final class SimulatedNetwork {
   var nodes: [SimulatedNode] = []
   var streams: [StreamID: Stream] = [:]
   var nextStream: UInt64 = 1
-  /// From, to.
-  var cuts: Set<[Int]> = []
+  var cuts: Set<Way> = []
+  var indices: [PeerID: Int] = [:]
+  /// Real keys by channel, and every channel's identifier by its name.
+  var channelKeys: [ChannelID: ChannelKeys] = [:]
+  private(set) var channelIDs: [ChannelName: ChannelID] = [:]
   var hosts: [[UInt8]: Int] = [:]
   var checker = Checker()
   private var stepsAtThisMoment = 0
   private var nextGhostCheck = Instant(microseconds: 0)
   public private(set) var stepCount = 0
+  /// How often somebody was announced as offline who was running and in the channel: right when the ways were cut,
+  /// else a false alarm.
+  public internal(set) var falseAlarmCount = 0
 
-  public init(seed: UInt64, conditions: SimulatedConditions) {
+  public init(seed: UInt64, conditions: SimulatedConditions, sealing: SimulatedSealing = .fake) {
     self.seed = seed
     self.conditions = conditions
+    self.sealing = sealing
     dice = Jitter(seed: seed)
   }
 
@@ -64,6 +84,20 @@ public final class SimulatedNetwork {
 
   /// Since the simulation's start.
   public var now: Instant { clock.now }
+
+  func node(of peer: PeerID) -> SimulatedNode? { indices[peer].map { nodes[$0] } }
+
+  func channel(named name: ChannelName) -> ChannelID {
+    if let known = channelIDs[name] { return known }
+    var id = FakeSealer.channel(named: name)
+    if sealing == .real {
+      let keys = ChannelKeys.open(name: name)
+      id = keys.id
+      channelKeys[id] = keys
+    }
+    channelIDs[name] = id
+    return id
+  }
 
   // MARK: Running
 
@@ -81,8 +115,10 @@ public final class SimulatedNetwork {
         if condition() { return true }
         next = now + .milliseconds(20)
         if now >= nextGhostCheck {
-          nextGhostCheck = now + .seconds(5)
+          // With a thousand nodes there are a million pairs to look at.
+          nextGhostCheck = now + (nodes.count > 64 ? .seconds(300) : .seconds(5))
           checkGhosts()
+          checkOrders()
         }
       }
       let limit = min(next, end)
@@ -135,24 +171,24 @@ public final class SimulatedNetwork {
   // MARK: Datagrams
 
   func isCut(_ from: Int, _ to: Int) -> Bool {
-    !nodes[from].isHostUp || !nodes[to].isHostUp || cuts.contains([from, to])
+    !nodes[from].isHostUp || !nodes[to].isHostUp || !cuts.isEmpty && cuts.contains(Way(from: from, to: to))
   }
 
   func loss(_ from: Int, _ to: Int) -> Double {
     guard conditions.differsByWay else { return conditions.loss }
-    var own = Jitter(seed: seed ^ UInt64(from * 64 + to))
+    var own = Jitter(seed: seed ^ UInt64(from << 16 + to))
     return min(0.9, conditions.loss * (0.5 + Double(own.next() >> 11) / Double(1 << 53)))
   }
 
   func delay() -> Span { dice.span(conditions.delay.lowerBound, conditions.delay.upperBound) }
 
   func multicast(_ datagram: Datagram, from: Int) {
-    nodes[from].traffic.datagramByteCountSent += datagram.byteCount
+    nodes[from].traffic.sentDatagram(datagram.byteCount)
     for to in nodes.indices where to != from { carry(datagram, from, to, at: nil) }
   }
 
   func unicast(_ datagram: Datagram, from: Int, to address: Address) {
-    nodes[from].traffic.datagramByteCountSent += datagram.byteCount
+    nodes[from].traffic.sentDatagram(datagram.byteCount)
     guard let to = hosts[address.host] else { return }
     carry(datagram, from, to, at: address)
   }
@@ -174,7 +210,7 @@ public final class SimulatedNetwork {
     let node = nodes[index]
     guard node.isHostUp, let process = node.process else { return }
     if let address { guard process.datagramAddress == address else { return } }
-    node.traffic.datagramByteCountHeard += datagram.byteCount
+    node.traffic.heardDatagram(datagram.byteCount)
     guard !node.isPaused else {
       // A socket's buffer: what does not fit is lost.
       if node.heldDatagrams.count < 200 { node.heldDatagrams.append(datagram) }
@@ -189,8 +225,8 @@ public final class SimulatedNetwork {
   public func partition(_ some: [SimulatedNodeID], from others: [SimulatedNodeID], oneWay: Bool = false) {
     for a in some {
       for b in others where a != b {
-        cuts.insert([a.index, b.index])
-        if !oneWay { cuts.insert([b.index, a.index]) }
+        cuts.insert(Way(from: a.index, to: b.index))
+        if !oneWay { cuts.insert(Way(from: b.index, to: a.index)) }
       }
     }
   }

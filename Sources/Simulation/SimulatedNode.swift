@@ -6,7 +6,8 @@ import ParleyWire
 final class SimulatedNode {
   let index: Int
   let name: DisplayName
-  let peer: PeerID
+  let sealer: NodeSealer
+  var peer: PeerID { sealer.peer }
   let store: SimulatedStore
   let clock: SimulatedClock
   let fault: SimulatedFault?
@@ -26,6 +27,8 @@ final class SimulatedNode {
   /// Since when it is in a channel no more: left, or crashed.
   var goneSince: [ChannelID: Instant] = [:]
   var traffic = SimulatedTraffic()
+  /// Of all its runs so far.
+  var effectCount = 0
   var diskFailsUntil = Instant(microseconds: 0)
   private var pendingCommits: [(id: UInt64, records: [MessagingRecord], batch: UInt64)] = []
   private var nextCommit: UInt64 = 1
@@ -42,9 +45,9 @@ final class SimulatedNode {
     self.clock = clock
     self.fault = fault
     self.network = network
-    peer = FakeSealer.peer(seed: network.seed, index: index)
+    sealer = NodeSealer(network.sealing, seed: network.seed, index: index)
     store = SimulatedStore(fault: fault)
-    host = [10, 0, 0, UInt8(index + 1)]
+    host = [10, 0, UInt8((index + 1) >> 8), UInt8((index + 1) & 0xFF)]
   }
 
   // MARK: Life
@@ -64,6 +67,7 @@ final class SimulatedNode {
     started.post(.login(.loggedIn(name, incarnation: instances)))
     started.post(.login(.interfacesChanged(workingCount: 1)))
     if fault == .notifiesAgain { application.forgetWhatItWasTold() }
+    network.checker.restarted(self, network)
     for channel in wanted { started.join(channel) }
   }
 
@@ -75,12 +79,14 @@ final class SimulatedNode {
     for commit in pendingCommits {
       guard network.chance(0.5) else { break }
       _ = store.commit(commit.records)
+      network.checker.committed(commit.records, by: self, network)
     }
     pendingCommits = []
     held = []
     heldDatagrams = []
     isPaused = false
     if fault == .losesLastBatch { store.loseLastBatch() }
+    if fault == .losesOutboxItem { store.loseNewestOutboxItem() }
     if isHostDead { isHostUp = false }
     network.closeStreams(of: index, run: run)
     network.checker.crashed(self, network)
@@ -179,13 +185,17 @@ struct Application {
   var told: Set<Told> = []
   var cursors: [ChannelID: UInt64] = [:]
   var peerMessages: Set<SimulatedStore.PeerKey> = []
+  var peerCursor: UInt64 = 0
+  /// What was to be said to whom, by the request.
+  var said: [RequestID: SimulatedStore.PeerKey] = [:]
   var members: [ChannelID: [PeerID: MemberView]] = [:]
   /// Requests without an answer yet.
   var open: Set<RequestID> = []
   var failures: [RequestID: MessagingFailure] = [:]
   var delivered: [ChannelID: [LogKey: [PeerID: UInt64]]] = [:]
-  /// Offline was announced of these, in this order; with the time.
-  var announcements: [(at: Instant, channel: ChannelID, view: MemberView)] = []
 
-  mutating func forgetWhatItWasTold() { cursors = [:] }
+  mutating func forgetWhatItWasTold() {
+    cursors = [:]
+    peerCursor = 0
+  }
 }

@@ -1,4 +1,5 @@
 import ParleyMachines
+import ParleySealing
 import ParleyVocabulary
 import ParleyWire
 
@@ -25,6 +26,10 @@ final class SimulatedProcess {
   /// The process dies in the middle of its next steps, after so many effects.
   var effectsUntilCrash: Int?
   var isEnded = false
+  /// Counters of presences that were passed on to membership.
+  var seen: [ChannelID: [Instance: Set<UInt64>]] = [:]
+  /// Of the datagram that is being read.
+  private var currentHeader: ArraySlice<UInt8> = []
   private var network: SimulatedNetwork { node.network }
 
   init(_ node: SimulatedNode, incarnation: UInt64, seed: UInt64) {
@@ -51,7 +56,7 @@ final class SimulatedProcess {
   }
 
   func join(_ name: ChannelName) {
-    post(.login(.joinRequested(node.takeRequest(), name, FakeSealer.channel(named: name))))
+    post(.login(.joinRequested(node.takeRequest(), name, network.channel(named: name))))
   }
 
   // MARK: Events
@@ -88,8 +93,9 @@ final class SimulatedProcess {
   }
 
   func heard(_ datagram: SimulatedNetwork.Datagram) {
-    guard openChannels.contains(datagram.channel) else { return }
-    post(.links(.datagramOpened(datagram.channel, datagram.instance, from: datagram.from, datagram.frames)))
+    guard openChannels.contains(datagram.channel), let frames = open(datagram) else { return }
+    if node.fault == .passesOnReplays { passOnReplays(frames, datagram.channel) }
+    post(.links(.datagramOpened(datagram.channel, datagram.instance, from: datagram.from, frames)))
   }
 
   func heard(_ bytes: [UInt8], _ link: LinkID, _ stream: StreamID, fromInitiator: Bool) {
@@ -100,10 +106,35 @@ final class SimulatedProcess {
     guard let message = decoded else { return }
     post(.links(.sessionMessage(link, message)))
     guard case .prove(let proofs) = message, streams[link] != nil else { return }
+    guard let keys = network.streams[stream]?.keys else { return }
     let proven = openChannels.filter {
-      proofs.contains(FakeSealer.proof($0, session: stream.value, isInitiator: fromInitiator))
+      proofs.contains(keys.proof($0, network.channelKeys[$0], isInitiator: fromInitiator))
     }
     if !proven.isEmpty { post(.links(.channelsProven(link, proven.sorted()))) }
+  }
+
+  private func passOnReplays(_ frames: [DatagramFrame], _ channel: ChannelID) {
+    for case .presence(let signed) in frames {
+      guard let presence = try? Presence(decoding: signed.object[...]),
+        seen[channel]?[presence.instance]?.contains(presence.counter) == true
+      else { continue }
+      post(.membership(.presenceHeard(channel, presence, overSession: false)))
+    }
+  }
+
+  private func open(_ datagram: SimulatedNetwork.Datagram) -> [DatagramFrame]? {
+    switch datagram.content {
+    case .read(let frames): return frames
+    case .sealed(let bytes):
+      guard let keys = network.channelKeys[datagram.channel], let body = DatagramSealer.open(bytes, channel: keys),
+        let frames = try? DatagramFrame.decodeAll(body)
+      else {
+        network.violate("\(node.name) cannot open a datagram of its channel")
+        return nil
+      }
+      currentHeader = bytes[..<DatagramHeader.byteCount]
+      return frames
+    }
   }
 
   private func handle(_ event: NodeEvent) {
@@ -119,6 +150,9 @@ final class SimulatedProcess {
     case .login(let event):
       for effect in login.handle(event, at: now) where survives() { carryOut(effect) }
     case .membership(let event):
+      if case .presenceHeard(let channel, let presence, _) = event, network.nodes.count <= 64 {
+        network.checker.heard(presence, in: channel, self, network)
+      }
       for effect in membership.handle(event, at: now) where survives() { carryOut(effect) }
     case .messaging(let event):
       for effect in messaging.handle(event, at: now) where survives() { carryOut(effect) }
@@ -128,6 +162,7 @@ final class SimulatedProcess {
   }
 
   private func survives() -> Bool {
+    node.effectCount += 1
     if let left = effectsUntilCrash {
       effectsUntilCrash = left - 1
       if left == 0 { network.crash(SimulatedNodeID(index: node.index)) }
@@ -141,18 +176,19 @@ final class SimulatedProcess {
     switch effect {
     case .multicast(let channel, let frames):
       network.multicast(datagram(channel, frames, nil), from: node.index)
-    case .unicast(let channel, let address, let frames, let direct):
+    case .unicast(let channel, let address, let frames, let said):
+      let direct = node.fault == .lowersAcknowledgements ? said.map(lowered) : said
       if let direct { network.checker.says(direct, in: channel, node, network) }
       network.unicast(datagram(channel, frames, direct), from: node.index, to: address)
     case .verify(let channel, let claim, let address):
       let (author, instance, _) = claim.origin
       guard
-        FakeSealer.sign(claim.signed.object, context: claim.context, channel, instance, by: author)
-          == claim.signed.signature
+        node.sealer.verify(
+          claim.signed.signature, claim.signed.object, context: claim.context, channel, instance, by: author)
       else { return }
       post(.links(.claimVerified(channel, claim, from: address)))
     case .openDirect(let channel, let sealed, let address, let author, let instance):
-      guard let text = FakeSealer.openDirect(sealed, channel, from: author, to: node.peer),
+      guard let text = openDirect(sealed, channel, from: author),
         let message = try? DirectMessage(decoding: text)
       else { return }
       post(.links(.directOpened(channel, author, instance, from: address, message)))
@@ -168,9 +204,9 @@ final class SimulatedProcess {
       case .entry, .fragment, .direct, .suspect, .whoHas: preconditionFailure("only what is signed goes this way")
       }
     case .prove(let link, let channels):
-      guard let stream = streams[link] else { return }
+      guard let stream = streams[link], let keys = network.streams[stream]?.keys else { return }
       let isInitiator = link.value % 2 == 0
-      let proofs = channels.map { FakeSealer.proof($0, session: stream.value, isInitiator: isInitiator) }
+      let proofs = channels.map { keys.proof($0, network.channelKeys[$0], isInitiator: isInitiator) }
       send(.prove(proofs), link)
     case .close(let link, _):
       guard let stream = streams.removeValue(forKey: link) else { return }
@@ -195,7 +231,7 @@ final class SimulatedProcess {
   private func signed(_ frame: OutboundFrame, _ channel: ChannelID) -> DatagramFrame {
     func sign(_ object: [UInt8], _ context: String) -> Signed {
       Signed(
-        signature: FakeSealer.sign(object, context: context, channel, instance, by: node.peer), object: object)
+        signature: node.sealer.sign(object, context: context, channel, instance), object: object)
     }
     switch frame {
     case .presence(let presence): return .presence(sign(presence.encoded, Presence.context))
@@ -209,7 +245,17 @@ final class SimulatedProcess {
     _ channel: ChannelID, _ frames: [OutboundFrame], _ direct: DirectFor?
   ) -> SimulatedNetwork.Datagram {
     var out = ByteWriter(reserving: 512)
-    for frame in frames { signed(frame, channel).write(to: &out) }
+    let written = frames.map { signed($0, channel) }
+    for frame in written { frame.write(to: &out) }
+    if let keys = network.channelKeys[channel], let identity = node.sealer.identity {
+      let plain = direct.map { (to: $0.peer, plaintext: $0.message.encoded) }
+      guard
+        let bytes = try? DatagramSealer.seal(
+          frames: out.bytes, direct: plain, identity: identity, channel: keys, instance: instance)
+      else { preconditionFailure("a body fits one datagram, and every peer here has a key") }
+      return .init(
+        channel: channel, instance: instance, from: datagramAddress, content: .sealed(bytes), byteCount: bytes.count)
+    }
     if let direct {
       let sealed = FakeSealer.sealDirect(direct.message.encoded, channel, from: node.peer, to: direct.peer)
       DatagramFrame.direct(sealed).write(to: &out)
@@ -217,7 +263,15 @@ final class SimulatedProcess {
     precondition(out.bytes.count <= Limit.datagramByteCountMax - 44 - 16, "a body fits one datagram")
     guard let read = try? DatagramFrame.decodeAll(out.bytes) else { preconditionFailure("what is written can be read") }
     return .init(
-      channel: channel, instance: instance, from: datagramAddress, frames: read, byteCount: out.bytes.count + 60)
+      channel: channel, instance: instance, from: datagramAddress, content: .read(read),
+      byteCount: out.bytes.count + 60)
+  }
+
+  private func openDirect(_ sealed: [UInt8], _ channel: ChannelID, from author: PeerID) -> [UInt8]? {
+    guard let keys = network.channelKeys[channel], let identity = node.sealer.identity else {
+      return FakeSealer.openDirect(sealed, channel, from: author, to: node.peer)
+    }
+    return DatagramSealer.openDirect(sealed, header: currentHeader, from: author, identity: identity, channel: keys)
   }
 
   private func carryOut(_ effect: LoginEffect) {
@@ -255,15 +309,14 @@ final class SimulatedProcess {
   private func carryOut(_ effect: MessagingEffect) {
     switch effect {
     case .sign(let channel, var entry):
-      entry.signature = FakeSealer.sign(
-        entry.signedPart, context: Entry.context, channel, entry.key.log, by: node.peer)
+      entry.signature = node.sealer.sign(entry.signedPart, context: Entry.context, channel, entry.key.log)
       network.schedule(
         .event(node.index, run: node.run, .messaging(.entrySigned(channel, entry))),
         after: Span(microseconds: Int64(network.dice.next() % 500)))
     case .verify(let channel, let entry):
-      let signature = FakeSealer.sign(
-        entry.signedPart, context: Entry.context, channel, entry.key.log, by: entry.key.author)
-      post(.messaging(.entryVerified(channel, entry, isGenuine: signature == entry.signature)))
+      let isGenuine = node.sealer.verify(
+        entry.signature, entry.signedPart, context: Entry.context, channel, entry.key.log, by: entry.key.author)
+      post(.messaging(.entryVerified(channel, entry, isGenuine: isGenuine)))
     case .persist(let batch, let records): node.persist(records, batch: batch)
     case .load(let id, let channel, let ranges, let byteCountMax):
       let entries = node.store.load(channel, ranges, byteCountMax: byteCountMax)
@@ -272,8 +325,20 @@ final class SimulatedProcess {
         after: network.dice.span(.milliseconds(0), .milliseconds(2)))
     case .notify(let notice): network.checker.notified(notice, node, network)
     case .wake(let instant): wake(.messaging, at: instant)
+    case .tell(.links(.send(let peer, .peerMessage(let id, let json)))) where node.fault == .takesSaidForStored:
+      post(.links(.send(peer, .peerMessage(id, json: json))))
+      node.persist([.outboxRemove(peer, id)], batch: 0)
     case .tell(let event): post(event)
     }
+  }
+
+  /// Every fourth acknowledgement is of one entry less.
+  private func lowered(_ direct: DirectFor) -> DirectFor {
+    let parts = direct.message.parts.map { part -> DirectMessage.Part in
+      guard case .acknowledge(let log, let number) = part, number > 1, network.dice.next() % 4 == 0 else { return part }
+      return .acknowledge(log: log, number: number - 1)
+    }
+    return DirectFor(peer: direct.peer, message: DirectMessage(counter: direct.message.counter, parts: parts))
   }
 
   private func carryOut(_ effect: MediaEffect) {

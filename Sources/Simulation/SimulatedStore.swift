@@ -19,6 +19,7 @@ final class SimulatedStore {
   private(set) var logs: [ChannelID: [LogKey: [UInt64: Row]]] = [:]
   private(set) var arrivals: [ChannelID: [Row]] = [:]
   private(set) var peerMessages: [PeerKey: UInt64] = [:]
+  private var peerMessageKeys: [UInt64: PeerKey] = [:]
   private(set) var outbox: [OutboxMessage] = []
   private(set) var members: [ChannelID: [PeerID: MemberRecord]] = [:]
   private var nextCursor: UInt64 = 1
@@ -46,6 +47,7 @@ final class SimulatedStore {
       if peerMessages[key] != nil, fault != .storesWhatItHas { return 0 }
       let cursor = takeCursor()
       peerMessages[key] = cursor
+      peerMessageKeys[cursor] = key
       return cursor
     case .outboxAdd(let message, _):
       guard !outbox.contains(where: { $0.peer == message.peer && $0.id == message.id }) else { return 0 }
@@ -83,6 +85,11 @@ final class SimulatedStore {
     }
     lastBatch = []
   }
+
+  func loseNewestOutboxItem() { _ = outbox.popLast() }
+
+  /// Which peer message was stored under a cursor.
+  func key(at cursor: UInt64) -> PeerKey? { peerMessageKeys[cursor] }
 
   func has(_ channel: ChannelID, _ key: LogKey, _ number: UInt64) -> Bool {
     logs[channel]?[key]?[number] != nil

@@ -1,4 +1,5 @@
 import ParleyMachines
+import ParleySealing
 import ParleyVocabulary
 import ParleyWire
 
@@ -12,6 +13,9 @@ struct Stream {
     let node: Int
     let run: Int
     let link: LinkID
+    /// As the handshake told the other side.
+    let instance: Instance
+    let address: Address
     var isClosed = false
     /// Nothing sent from here arrives before this.
     var clearAt: Instant
@@ -22,6 +26,7 @@ struct Stream {
   /// The dialler's, the accepter's.
   var ends: [End]
   let channels: [ChannelID]
+  var keys: SessionKeys
 }
 
 enum StreamItem {
@@ -45,8 +50,8 @@ struct DialAttempt {
 }
 
 extension SimulatedNetwork {
-  /// As TCP repeats a SYN; then the dialler gives up.
-  private static var dialDistances: [Span] { [.seconds(1), .seconds(2), .seconds(2)] }
+  /// As TCP repeats a SYN (RFC 6298); after 3 s the dialler gives up, as `Sockets` does.
+  private static var dialDistances: [Span] { [.seconds(1), .seconds(2)] }
 
   private func segmentLoss(_ from: Int, _ to: Int) -> Double { conditions.datagramsOnly ? 0 : loss(from, to) }
 
@@ -58,13 +63,16 @@ extension SimulatedNetwork {
     }
     let target = hosts[attempt.address.host]
     if let target, !isCut(attempt.from, target), !isCut(target, attempt.from), !nodes[target].isPaused,
-      !chance(segmentLoss(attempt.from, target))
+      number < Self.dialDistances.count, !chance(segmentLoss(attempt.from, target)),
+      !chance(segmentLoss(target, attempt.from))
     {
       guard let process = nodes[target].process, process.tcpPort == attempt.address.port,
         attempt.expecting == nil || attempt.expecting == nodes[target].peer
       else { return fail("refused", after: delay() + delay()) }
       let shared = attempt.channels.filter(process.openChannels.contains)
       guard !shared.isEmpty, target != attempt.from else { return fail("nothing shared", after: delay() + delay()) }
+      nodes[attempt.from].traffic.dialled()
+      nodes[target].traffic.accepted()
       return connect(attempt, target, shared)
     }
     guard number < Self.dialDistances.count else { return fail("no answer", after: .milliseconds(0)) }
@@ -77,12 +85,17 @@ extension SimulatedNetwork {
     let opensAt = now + delay() + delay()
     let acceptedAt = opensAt + delay()
     let process = nodes[target].process!
+    let dialler = nodes[attempt.from].process!
     streams[id] = Stream(
       ends: [
-        .init(node: attempt.from, run: attempt.run, link: attempt.link, clearAt: acceptedAt),
-        .init(node: target, run: nodes[target].run, link: process.takeAcceptedLink(), clearAt: opensAt),
-      ], channels: shared.sorted())
-    nodes[attempt.from].process!.streams[attempt.link] = id
+        .init(
+          node: attempt.from, run: attempt.run, link: attempt.link, instance: dialler.instance,
+          address: Address(host: dialler.host, port: 50_000), clearAt: acceptedAt),
+        .init(
+          node: target, run: nodes[target].run, link: process.takeAcceptedLink(), instance: process.instance,
+          address: Address(host: process.host, port: process.tcpPort), clearAt: opensAt),
+      ], channels: shared.sorted(), keys: agree(id, attempt, target))
+    dialler.streams[attempt.link] = id
     queue.add(.accepted(id), at: acceptedAt)
     queue.add(
       .event(
@@ -90,13 +103,27 @@ extension SimulatedNetwork {
         .links(.sessionOpened(attempt.link, facts(id, of: 0)))), at: opensAt)
   }
 
+  private func agree(_ id: StreamID, _ attempt: DialAttempt, _ target: Int) -> SessionKeys {
+    guard let dialler = nodes[attempt.from].sealer.identity, let accepter = nodes[target].sealer.identity else {
+      return SessionKeys(number: id.value)
+    }
+    let instances = (nodes[attempt.from].process!.instance, nodes[target].process!.instance)
+    let offered = attempt.channels.map { channelKeys[$0]! }
+    let open = nodes[target].process!.openChannels.sorted().map { channelKeys[$0]! }
+    do {
+      return try SessionKeys.agree(id.value, dialler, accepter, instances, offered: offered, open: open)
+    } catch {
+      violate("\(nodes[attempt.from].name) and \(nodes[target].name) cannot agree on a session: \(error)")
+      return SessionKeys(number: id.value)
+    }
+  }
+
   private func facts(_ id: StreamID, of side: Int) -> SessionFacts {
     let stream = streams[id]!
-    let other = nodes[stream.ends[1 - side].node]
-    let remote = other.process.map { Address(host: $0.host, port: side == 0 ? $0.tcpPort : 50_000) }
+    let other = stream.ends[1 - side]
     return SessionFacts(
-      peer: other.peer, instance: other.process?.instance ?? Instance(0), channels: stream.channels,
-      isInitiator: side == 0, remote: remote ?? Address(host: [0, 0, 0, 0], port: 0))
+      peer: nodes[other.node].peer, instance: other.instance, channels: stream.channels, isInitiator: side == 0,
+      remote: other.address)
   }
 
   func accept(_ id: StreamID) {
@@ -114,8 +141,17 @@ extension SimulatedNetwork {
     guard var stream = streams[id], let side = stream.ends.firstIndex(where: { $0.node == node && $0.link == link }),
       !stream.ends[side].isClosed
     else { return }
-    if case .message(let bytes) = item { nodes[node].traffic.sessionByteCountSent += bytes.count + 18 }
-    if case .closed = item { stream.ends[side].isClosed = true }
+    var item = item
+    switch item {
+    case .message(let bytes):
+      nodes[node].traffic.sentSegment(bytes.count + FrameSealer.overheadByteCount)
+      if stream.keys.established.isEmpty { break }
+      guard let sealed = try? stream.keys.established[side].sender.seal(bytes) else {
+        return violate("\(nodes[node].name) cannot seal \(bytes.count) bytes for a session")
+      }
+      item = .message(sealed)
+    case .closed: stream.ends[side].isClosed = true
+    }
     let to = stream.ends[1 - side].node
     if isCut(node, to) || !stream.ends[side].stalled.isEmpty {
       stream.ends[side].stalled.append(item)
@@ -151,7 +187,7 @@ extension SimulatedNetwork {
   }
 
   func deliver(_ arrival: StreamArrival) {
-    guard let stream = streams[arrival.stream] else { return }
+    guard var stream = streams[arrival.stream] else { return }
     let end = stream.ends[arrival.to]
     let node = nodes[end.node]
     guard node.isHostUp else { return }
@@ -161,8 +197,17 @@ extension SimulatedNetwork {
       return
     }
     switch arrival.item {
-    case .message(let bytes):
-      node.traffic.sessionByteCountHeard += bytes.count + 18
+    case .message(var bytes):
+      if !stream.keys.established.isEmpty {
+        stream.keys.established[arrival.to].receiver.append(bytes)
+        guard let opened = try? stream.keys.established[arrival.to].receiver.next() else {
+          return violate("\(node.name) cannot open what came in a session")
+        }
+        bytes = opened
+        streams[arrival.stream] = stream
+      }
+      node.traffic.heardSegment(bytes.count + FrameSealer.overheadByteCount)
+      nodes[stream.ends[1 - arrival.to].node].traffic.heardAcknowledgement()
       node.hear(bytes, end.link, process, arrival.stream, fromInitiator: arrival.to == 1)
     case .closed(let reason):
       streams[arrival.stream] = nil

@@ -8,24 +8,25 @@ public struct Bytes32: Hashable, Comparable, Sendable {
   /// Nil unless `bytes` holds exactly 32 bytes.
   public init?(_ bytes: some Collection<UInt8>) {
     guard bytes.count == 32 else { return nil }
-    var words: [UInt64] = [0, 0, 0, 0]
-    var index = 0
-    for byte in bytes {
-      words[index >> 3] = words[index >> 3] << 8 | UInt64(byte)
-      index += 1
+    self.init(
+      words: bytes.withContiguousStorageIfAvailable(Self.words) ?? Array(bytes).withUnsafeBufferPointer(Self.words))
+  }
+
+  private static func words(_ bytes: UnsafeBufferPointer<UInt8>) -> (UInt64, UInt64, UInt64, UInt64) {
+    let raw = UnsafeRawBufferPointer(bytes)
+    func word(_ index: Int) -> UInt64 {
+      UInt64(bigEndian: raw.loadUnaligned(fromByteOffset: index * 8, as: UInt64.self))
     }
-    self.words = (words[0], words[1], words[2], words[3])
+    return (word(0), word(1), word(2), word(3))
   }
 
   public var bytes: [UInt8] {
     [UInt8](unsafeUninitializedCapacity: 32) { buffer, count in
-      var index = 0
-      for word in [words.0, words.1, words.2, words.3] {
-        for shift in stride(from: 56, through: 0, by: -8) {
-          buffer[index] = UInt8(truncatingIfNeeded: word >> UInt64(shift))
-          index += 1
-        }
-      }
+      let raw = UnsafeMutableRawBufferPointer(buffer)
+      raw.storeBytes(of: words.0.bigEndian, toByteOffset: 0, as: UInt64.self)
+      raw.storeBytes(of: words.1.bigEndian, toByteOffset: 8, as: UInt64.self)
+      raw.storeBytes(of: words.2.bigEndian, toByteOffset: 16, as: UInt64.self)
+      raw.storeBytes(of: words.3.bigEndian, toByteOffset: 24, as: UInt64.self)
       count = 32
     }
   }

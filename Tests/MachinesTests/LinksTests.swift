@@ -180,7 +180,7 @@ struct Links {
   var links = Links()
   let link = links.reachBen()
   var isPinged = false
-  for _ in 0..<5 {
+  for _ in 0..<13 {
     links.pass(500)
     if case .ping? = links.sent.first { isPinged = true }
   }

@@ -72,9 +72,12 @@ enum SessionRule {
   /// Sessions of one peer that are heard out beside the one that stands.
   static let endingMax = 2
   static let queueByteCountMax = 4 << 20
-  /// A session that carries nothing is probed after this long…
-  static let quiet = Span.seconds(2)
-  /// …and given up after this much silence more.
+  /// The session to the successor, by whose end a dead host is noticed, is probed when nothing came for so long; every
+  /// other one, or in a ring both sides would probe at the same time, so long after that…
+  static let quiet = Span.seconds(6)
+  static let quietElsewhere = Span.seconds(8)
+  /// …and given up after this much silence more: a dead host is known within 15 s, with the probes and the dial that
+  /// follow.
   static let silence = Span.seconds(3)
   /// Closed when nobody has used it for this long and it is not kept.
   static let idle = Span.seconds(30)
@@ -356,7 +359,7 @@ extension LinksMachine {
         if peers[session.peer]?.session == link { peers[session.peer]!.session = nil }
         continue
       }
-      if session.pingSent == nil, now - session.lastHeard >= SessionRule.quiet {
+      if session.pingSent == nil, now - session.lastHeard >= quiet(session.peer) {
         session.pingSent = now
         sessions[link] = session
         effects.append(.sendFrame(link, .ping(nextPing)))
@@ -368,6 +371,10 @@ extension LinksMachine {
     return effects
   }
 
+  private func quiet(_ peer: PeerID) -> Span {
+    peer == kept ? SessionRule.quiet : SessionRule.quietElsewhere
+  }
+
   /// An idle node shall sleep: while every session is in order, nothing is due before one has been quiet for too long.
   private func nextTick(_ now: Instant) -> Instant? {
     let soon = now + SessionRule.tick
@@ -375,7 +382,7 @@ extension LinksMachine {
     let due = sessions.map { link, session -> Instant in
       guard peers[session.peer]?.session == link, session.endsAt == nil else { return soon }
       if let sent = session.pingSent { return sent + SessionRule.silence }
-      return session.lastHeard + SessionRule.quiet
+      return session.lastHeard + quiet(session.peer)
     }.min()
     return due.map { max($0, now + .milliseconds(50)) }
   }
