@@ -265,7 +265,7 @@ extension Store {
       """, .integer(row), read: entry)
   }
 
-  private func entry(_ row: Row) throws(StoreError) -> StoredEntry {
+  func entry(_ row: Row) throws(StoreError) -> StoredEntry {
     StoredEntry(
       channel: try channel(row: row.integer(1)),
       key: LogKey(author: PeerID(try row.key(2)), log: try row.log(3)), number: row.bits(4), lamport: row.bits(5),

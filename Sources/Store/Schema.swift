@@ -110,6 +110,23 @@ enum Schema {
 
         PRAGMA user_version = 2;
         """),
+    Migration(
+      script: """
+        -- Tokens are cut and folded before (SearchText); the tokenizer parts them at spaces, and takes every byte above
+        -- 127 and these symbols for a part of one. Ranks are not wanted, so neither are sizes.
+        CREATE VIRTUAL TABLE search USING fts5(
+          tokens, tokenize = "ascii tokenchars '#$+<=>^`|~'", columnsize = 0);
+        -- One row: entries up to this cursor are indexed.
+        CREATE TABLE search_state (id INTEGER PRIMARY KEY CHECK (id = 1), indexed INTEGER NOT NULL) STRICT;
+        INSERT INTO search_state VALUES (1, 0);
+        -- Entries that are gone and still to be taken from the index.
+        CREATE TABLE search_removals (cursor INTEGER PRIMARY KEY) STRICT;
+        CREATE TRIGGER entries_deleted AFTER DELETE ON entries
+          WHEN old.hidden = 0 AND old.cursor <= (SELECT indexed FROM search_state)
+          BEGIN INSERT INTO search_removals VALUES (old.cursor); END;
+
+        PRAGMA user_version = 3;
+        """),
   ]
 
   /// Brings the file to the newest version, one transaction a step.

@@ -22,6 +22,10 @@ package final class Store {
   package let setAsideReason: String?
   /// The last cursor given to an entry or a peer message; 0 before the first. Never falls, whatever is deleted.
   package internal(set) var lastCursor: UInt64
+  /// Entries up to this cursor are in the search index.
+  var indexedCursor: UInt64
+  /// Whether the index holds what was forgotten on purpose, and should go from it soon.
+  var isForgettingDue: Bool
 
   let database: Database
   var channelRows: [ChannelID: Int64] = [:]
@@ -51,6 +55,7 @@ package final class Store {
     database = opened.database
     setAside = opened.setAside
     setAsideReason = opened.setAsideReason
+    (indexedCursor, isForgettingDue) = try Self.readIndexState(database)
     let sequence = try database.first("SELECT last, age, wall FROM sequence") {
       (last: $0.bits(0), age: $0.integer(1), wall: $0.integer(2))
     }
@@ -144,6 +149,7 @@ package final class Store {
     try writeHeads()
     try database.run("DELETE FROM channels WHERE channel = ?", .key(channel.value))
     try removeUnannouncedFiles()
+    isForgettingDue = true
     // Rows of the deleted may be given anew.
     forgetRows()
   }

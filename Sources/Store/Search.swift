@@ -1,0 +1,155 @@
+import ParleyVocabulary
+
+/// A message that was found: its place among those of its entry.
+package struct FoundMessage: Sendable, Equatable {
+  package let entry: StoredEntry
+  package let place: Int
+}
+
+/// Full-text search, by SQLite's FTS5 over texts that are cut into tokens here (`SearchText`): its own tokenizers find
+/// neither 开会 nor 🎉. All that is left to it is to part tokens at spaces.
+///
+/// Entries are indexed behind their commit, in steps that others decide on; `search_state` holds how far, and changes
+/// in the same transaction as the index. What was deleted cannot be found from that moment, and leaves the index in
+/// the next steps: a trigger notes it. (Deleting there at once would make every delete as slow and as breakable as the
+/// index, and SQLite up to 3.40 does not let triggers write to FTS5 while `trusted_schema` is off.)
+///
+/// A row is a message: entry's cursor × 256 + place. The tokens are kept beside the index, since FTS5 deletes by them.
+extension Store {
+  /// Of one step, which nobody waits longer for than for a few commits.
+  private static let stepEntryCountMax = 200
+  private static let stepByteCountMax = 65_536
+  /// Of the tokens of one message; of ordinary text a message has 40,000 at most.
+  private static let tokenByteCountMax = 65_536
+
+  /// Whether enough waits to be indexed or removed to be worth a commit, or something that was to be forgotten.
+  package func isIndexingWorthwhile() throws(StoreError) -> Bool {
+    if isForgettingDue || lastCursor - indexedCursor >= UInt64(Self.stepEntryCountMax) { return true }
+    let count = try database.first("SELECT count(*) FROM (SELECT 1 FROM search_removals LIMIT 200)") { $0.integer(0) }
+    return count ?? 0 >= Self.stepEntryCountMax
+  }
+
+  static func readIndexState(_ database: Database) throws(StoreError) -> (indexed: UInt64, isForgettingDue: Bool) {
+    let indexed = try database.first("SELECT indexed FROM search_state") { $0.bits(0) } ?? 0
+    return (indexed, try database.first("SELECT 1 FROM search_removals") { _ in true } ?? false)
+  }
+
+  /// Whether a search would miss something.
+  package var isIndexBehind: Bool { indexedCursor < lastCursor }
+
+  /// Brings the index a bounded step further, in one commit. `texts` gives what an entry says: the place of a message
+  /// among those of the entry (0 to 255), and its text. It is not asked about hidden entries.
+  package func index(_ texts: (StoredEntry) -> [(place: Int, text: String)]) throws(StoreError) {
+    let isRemoving = isForgettingDue
+    let (removedCount, through) = try repairing { () throws(StoreError) in
+      try database.transaction { () throws(StoreError) in (try removeSome(), try addSome(texts)) }
+    }
+    indexedCursor = through
+    if isRemoving, removedCount < Self.stepEntryCountMax { isForgettingDue = false }
+  }
+
+  /// Returns the cursor up to which all is indexed then.
+  private func addSome(_ texts: (StoredEntry) -> [(place: Int, text: String)]) throws(StoreError) -> UInt64 {
+    let values: [Value] = [.bits(indexedCursor), .integer(Int64(Self.stepEntryCountMax))]
+    var byteCount = 0
+    var entries: [StoredEntry] = []
+    try database.each(
+      """
+      SELECT cursor, channel, author, instance, number, lamport, hidden, bytes FROM entries
+      WHERE cursor > ? ORDER BY cursor LIMIT ?
+      """, values
+    ) { (row) throws(StoreError) in
+      let entry = try self.entry(row)
+      byteCount += entry.bytes.count
+      guard entries.isEmpty || byteCount <= Self.stepByteCountMax else { return false }
+      entries.append(entry)
+      return true
+    }
+    for entry in entries where !entry.isHidden {
+      for (place, text) in texts(entry) {
+        let tokens = SearchText(text, byteCountMax: Self.tokenByteCountMax).tokens
+        guard !tokens.isEmpty, (0...255).contains(place) else { continue }
+        try database.run(
+          "INSERT INTO search (rowid, tokens) VALUES (?, ?)", .bits(entry.cursor << 8 | UInt64(place)), .text(tokens))
+      }
+    }
+    // Cursors of peer messages and of deleted entries are passed over with those around them.
+    let through =
+      entries.count < Self.stepEntryCountMax && byteCount <= Self.stepByteCountMax
+      ? lastCursor : entries.last!.cursor
+    try database.run("UPDATE search_state SET indexed = ?", .bits(through))
+    return through
+  }
+
+  private func removeSome() throws(StoreError) -> Int {
+    let cursors = try database.rows(
+      "SELECT cursor FROM search_removals ORDER BY cursor LIMIT ?", .integer(Int64(Self.stepEntryCountMax))
+    ) { $0.bits(0) }
+    for cursor in cursors {
+      try database.run(
+        "DELETE FROM search WHERE rowid BETWEEN ? AND ?", .bits(cursor << 8), .bits(cursor << 8 | 0xFF))
+    }
+    if let last = cursors.last { try database.run("DELETE FROM search_removals WHERE cursor <= ?", .bits(last)) }
+    return cursors.count
+  }
+
+  /// The newest messages of the channel in which every word of `text` occurs, newest first in its shared order, among
+  /// what is indexed. Words are what spaces part; each is found as it stands (characters side by side), the last one
+  /// also as the beginning of a longer one. Nothing in it is an operator. Without a letter, digit or symbol it finds
+  /// nothing.
+  package func search(_ text: String, in channel: ChannelID, limit: Int) throws(StoreError) -> [FoundMessage] {
+    guard let row = try row(of: channel), let expression = Self.expression(text) else { return [] }
+    // Sorted by keys alone: the bytes of all that match might not fit the memory.
+    let found = try repairing { () throws(StoreError) in
+      try database.rows(
+        """
+        SELECT search.rowid FROM search CROSS JOIN entries AS e ON e.cursor = search.rowid >> 8
+        WHERE search MATCH ? AND e.channel = ?
+        ORDER BY e.lamport DESC, e.author DESC, e.instance DESC, e.number DESC, search.rowid DESC LIMIT ?
+        """, .text(expression), .integer(row), .clamped(max(0, limit))
+      ) { $0.bits(0) }
+    }
+    var messages: [FoundMessage] = []
+    for place in found {
+      var entry = messages.last?.entry
+      if entry?.cursor != place >> 8 {
+        entry = try database.first(
+          """
+          SELECT cursor, channel, author, instance, number, lamport, hidden, bytes FROM entries WHERE cursor = ?
+          """, .bits(place >> 8), read: self.entry)
+      }
+      if let entry { messages.append(FoundMessage(entry: entry, place: Int(place & 0xFF))) }
+    }
+    return messages
+  }
+
+  /// An FTS5 expression: a quoted phrase a word. Nil without any.
+  static func expression(_ text: String) -> String? {
+    let words = text.unicodeScalars.split { $0.properties.isWhitespace }
+      .map { SearchText(String($0), byteCountMax: Self.tokenByteCountMax) }.filter { !$0.tokens.isEmpty }
+    guard let last = words.last else { return nil }
+    return words.map { "\"\($0.tokens)\"" }.joined(separator: " AND ") + (last.endsInWord ? " *" : "")
+  }
+
+  /// A damaged index is built anew from the tokens beside it, which takes a second for 100,000 messages; no message
+  /// depends on it.
+  private func repairing<T>(_ body: () throws(StoreError) -> T) throws(StoreError) -> T {
+    do throws(StoreError) {
+      return try body()
+    } catch {
+      switch error {
+      // A constraint that fails: parts of the index that do not fit together.
+      case .damaged, .unexpected: break
+      default: throw error
+      }
+      try database.transaction { () throws(StoreError) in
+        // First as FTS5 leaves them when it makes an index: without a sound record 10 it can neither open nor drop it.
+        try database.run("DELETE FROM search_data")
+        try database.run("DELETE FROM search_idx")
+        try database.run("INSERT INTO search_data VALUES (1, x''), (10, x'00000000000000')")
+        try database.run("INSERT INTO search (search) VALUES ('rebuild')")
+      }
+      return try body()
+    }
+  }
+}
