@@ -21,6 +21,12 @@ package final class Mailbox<Mail: Sendable>: Sendable {
   /// Whether nothing waits; what is being handled does not count.
   package var isEmpty: Bool { state.withLock { $0.mail.isEmpty } }
 
+  /// Whether nothing waits, but more may come.
+  package var isIdle: Bool { state.withLock { $0.mail.isEmpty && !$0.isClosed } }
+
+  /// The reader is done with what it took, and does something else before it comes back for more.
+  package func handled() { state.withLock { $0.inHandCount = 0 } }
+
   package func post(_ mail: Mail) { post(contentsOf: CollectionOfOne(mail)) }
 
   package func post(contentsOf mail: some Collection<Mail>) {

@@ -6,6 +6,7 @@ extension Router {
   private static let bufferedEventCountMax = 256
   private static let historyCountDefault = 50
   private static let historyCountMax = 10_000
+  private static let searchCountMax = 1_000
   private static let waitSecondsMax = 3_600.0
 
   func identity() async -> Reply {
@@ -89,14 +90,26 @@ extension Router {
   // MARK: Messages
 
   func history(_ name: String, _ request: Request) async throws -> Reply {
-    var limit = Self.historyCountDefault
-    if let text = request.query.first(where: { $0.name == "limit" })?.value {
-      guard let number = Int(text), (1...Self.historyCountMax).contains(number) else {
-        throw Problem.badRequest("limit must be a number from 1 to \(Self.historyCountMax)")
-      }
-      limit = number
-    }
+    let limit = try Self.limit(request, max: Self.historyCountMax)
     return .json(.array(try await node.history(of: try ChannelName(name), limit: limit).map { JSON($0) }))
+  }
+
+  func search(_ request: Request) async throws -> Reply {
+    func value(_ name: String) -> String? { request.query.first { $0.name == name }?.value }
+    guard let text = value("text") else {
+      throw Problem.badRequest("say what to look for: /v1/search?text=WORDS")
+    }
+    let name = try value("channel").map { try ChannelName($0) }
+    let limit = try Self.limit(request, max: Self.searchCountMax)
+    return .json(.array(try await node.search(text, in: name, limit: limit).map { JSON($0) }))
+  }
+
+  private static func limit(_ request: Request, max: Int) throws -> Int {
+    guard let text = request.query.first(where: { $0.name == "limit" })?.value else { return historyCountDefault }
+    guard let number = Int(text), (1...max).contains(number) else {
+      throw Problem.badRequest("limit must be a number from 1 to \(max)")
+    }
+    return number
   }
 
   func send(_ name: String, _ request: Request) async throws -> Reply {

@@ -51,6 +51,7 @@ struct Router: Sendable {
     Route("DELETE", "v1/media/*") { router, _, parts in try await router.unshare(parts[0]) },
     Route("POST", "v1/downloads") { router, request, _ in try await router.download(request) },
     Route("POST", "v1/peers/*/messages") { router, request, parts in try await router.tell(parts[0], request) },
+    Route("GET", "v1/search") { router, request, _ in try await router.search(request) },
     Route("GET", "v1/events") { router, request, _ in try await router.events(request) },
   ]
 

@@ -19,6 +19,8 @@ public protocol NodeServing: Sendable {
   func setHand(raised: Bool, in name: ChannelName) async throws(ParleyError)
   /// The last `limit` messages in the shared order, oldest first; hands are not shown.
   func history(of name: ChannelName, limit: Int) async throws(ParleyError) -> [Message]
+  /// The newest messages with every word of `text`, at most `limit` (1 to 1,000), newest first; nil: in all channels.
+  func search(_ text: String, in name: ChannelName?, limit: Int) async throws(ParleyError) -> [Message]
   /// `peer`: a PeerID's text, a unique prefix of it (4 characters or more), or a display name that only one person has.
   func tell(_ text: String, peer: String) async throws(ParleyError) -> TellOutcome
 

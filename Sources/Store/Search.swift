@@ -1,9 +1,10 @@
 import ParleyVocabulary
 
-/// A message that was found: its place among those of its entry.
-package struct FoundMessage: Sendable, Equatable {
+/// An entry with messages that were found.
+package struct FoundEntry: Sendable, Equatable {
   package let entry: StoredEntry
-  package let place: Int
+  /// Of the messages among those of the entry, falling.
+  package internal(set) var places: [Int]
 }
 
 /// Full-text search, by SQLite's FTS5 over texts that are cut into tokens here (`SearchText`): its own tokenizers find
@@ -34,7 +35,7 @@ extension Store {
     return (indexed, try database.first("SELECT 1 FROM search_removals") { _ in true } ?? false)
   }
 
-  /// Whether a search would miss something.
+  /// Whether something stored is not indexed, so that a search would miss it.
   package var isIndexBehind: Bool { indexedCursor < lastCursor }
 
   /// Brings the index a bounded step further, in one commit. `texts` gives what an entry says: the place of a message
@@ -96,8 +97,8 @@ extension Store {
   /// The newest messages of the channel in which every word of `text` occurs, newest first in its shared order, among
   /// what is indexed. Words are what spaces part; each is found as it stands (characters side by side), the last one
   /// also as the beginning of a longer one. Nothing in it is an operator. Without a letter, digit or symbol it finds
-  /// nothing.
-  package func search(_ text: String, in channel: ChannelID, limit: Int) throws(StoreError) -> [FoundMessage] {
+  /// nothing. `limit` counts messages.
+  package func search(_ text: String, in channel: ChannelID, limit: Int) throws(StoreError) -> [FoundEntry] {
     guard let row = try row(of: channel), let expression = Self.expression(text) else { return [] }
     // Sorted by keys alone: the bytes of all that match might not fit the memory.
     let found = try repairing { () throws(StoreError) in
@@ -109,18 +110,20 @@ extension Store {
         """, .text(expression), .integer(row), .clamped(max(0, limit))
       ) { $0.bits(0) }
     }
-    var messages: [FoundMessage] = []
-    for place in found {
-      var entry = messages.last?.entry
-      if entry?.cursor != place >> 8 {
-        entry = try database.first(
-          """
-          SELECT cursor, channel, author, instance, number, lamport, hidden, bytes FROM entries WHERE cursor = ?
-          """, .bits(place >> 8), read: self.entry)
+    var entries: [FoundEntry] = []
+    for row in found {
+      let place = Int(row & 0xFF)
+      if entries.last?.entry.cursor == row >> 8 {
+        entries[entries.count - 1].places.append(place)
+        continue
       }
-      if let entry { messages.append(FoundMessage(entry: entry, place: Int(place & 0xFF))) }
+      let entry = try database.first(
+        """
+        SELECT cursor, channel, author, instance, number, lamport, hidden, bytes FROM entries WHERE cursor = ?
+        """, .bits(row >> 8), read: self.entry)
+      if let entry { entries.append(FoundEntry(entry: entry, places: [place])) }
     }
-    return messages
+    return entries
   }
 
   /// An FTS5 expression: a quoted phrase a word. Nil without any.

@@ -23,7 +23,7 @@ package final class Store {
   /// The last cursor given to an entry or a peer message; 0 before the first. Never falls, whatever is deleted.
   package internal(set) var lastCursor: UInt64
   /// Entries up to this cursor are in the search index.
-  var indexedCursor: UInt64
+  package internal(set) var indexedCursor: UInt64
   /// Whether the index holds what was forgotten on purpose, and should go from it soon.
   var isForgettingDue: Bool
 
@@ -55,12 +55,14 @@ package final class Store {
     database = opened.database
     setAside = opened.setAside
     setAsideReason = opened.setAsideReason
-    (indexedCursor, isForgettingDue) = try Self.readIndexState(database)
+    let (indexed, isForgettingDue) = try Self.readIndexState(database)
     let sequence = try database.first("SELECT last, age, wall FROM sequence") {
       (last: $0.bits(0), age: $0.integer(1), wall: $0.integer(2))
     }
     guard let sequence else { throw .damaged(path: path, reason: "its sequence is missing") }
     lastCursor = sequence.last
+    indexedCursor = min(indexed, sequence.last)
+    self.isForgettingDue = isForgettingDue
     if sequence.age < 0 {
       ageClock = AgeClock(clocks: clocks)
       try begin(with: ageClock)

@@ -65,8 +65,16 @@ import Testing
       names == [
         "up", "down", "status", "id", "join", "leave", "channels", "members", "send", "tell", "hand", "share",
         "unshare",
-        "media", "download", "watch", "history", "chat",
+        "media", "download", "watch", "history", "search", "chat",
       ])
+  }
+
+  @Test func aSearchBeginsWithAChannelOnlyIfThereIsOne() throws {
+    let words = try invocation("search team lunch --limit 5").all("[CHANNEL] WORDS")
+    #expect(MessageCommands.searched(words, channels: ["other", "team"]) == ("team", "lunch"))
+    #expect(MessageCommands.searched(words, channels: ["other"]) == (nil, "team lunch"))
+    #expect(MessageCommands.searched(["team"], channels: ["team"]) == (nil, "team"))
+    #expect(MessageCommands.searched(["caf\u{65}\u{301}", "a", "b"], channels: ["caf\u{E9}"]) == ("caf\u{E9}", "a b"))
   }
 
   @Test(arguments: CommandTable.all.map(\.name)) func everyCommandHasHelpWithExamples(_ name: String) throws {

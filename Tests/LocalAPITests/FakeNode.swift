@@ -92,6 +92,10 @@ final class FakeNode: NodeServing {
     try note("history \(name) \(limit)")
     return [Self.message("hello", cursor: 7, channel: name)]
   }
+  func search(_ text: String, in name: ChannelName?, limit: Int) async throws(ParleyError) -> [Message] {
+    try note("search \(name?.text ?? "-") \(limit) \(text)")
+    return [Self.message("found", cursor: 8, channel: name)]
+  }
   func tell(_ text: String, peer: String) async throws(ParleyError) -> TellOutcome {
     try note("tell \(peer) \(text)")
     return .queued(MessageID("m2")!)

@@ -40,6 +40,12 @@ extension HTTPTests.RouteTests {
       answer: #""type":"text","body":"hello","cursor":7,"channel":"team","delivered_to":[]"#),
     Case(method: "GET", target: "/v1/channels/team/messages", status: 200, call: "history team 50", answer: "hello"),
     Case(
+      method: "GET", target: "/v1/search?text=%E5%BC%80%E4%BC%9A%20%22c%2B%2B%22", status: 200,
+      call: #"search - 50 开会 "c++""#, answer: #""body":"found","cursor":8,"channel":null"#),
+    Case(
+      method: "GET", target: "/v1/search?text=a&channel=te%20am&limit=1000", status: 200, call: "search te am 1000 a",
+      answer: #""channel":"te am""#),
+    Case(
       method: "POST", target: "/v1/channels/team/messages", body: #"{"body":"hi","wait":2.5}"#, status: 201,
       call: "send team hi 2.5",
       answer: #"{"message_id":"m1","delivered_to":["\#(FakeNode.ben.text)"],"present":1}"#),
@@ -85,6 +91,9 @@ extension HTTPTests.RouteTests {
     ("GET", "/v1/channels/a%2/members", nil, 400, "bad_request"),
     ("GET", "/v1/channels/team/messages?limit=0", nil, 400, "bad_request"),
     ("GET", "/v1/channels/team/messages?limit=x", nil, 400, "bad_request"),
+    ("GET", "/v1/search", nil, 400, "bad_request"), ("GET", "/v1/search?text=a&limit=1001", nil, 400, "bad_request"),
+    ("GET", "/v1/search?text=%FF", nil, 400, "bad_request"),
+    ("GET", "/v1/search?text=a&channel=", nil, 400, "bad_name"), ("POST", "/v1/search", "{}", 405, "wrong_method"),
     ("POST", "/v1/channels/team/messages", #"{"body":1}"#, 400, "bad_request"),
     ("POST", "/v1/channels/team/messages", #"{"body":"a","wait":-1}"#, 400, "bad_request"),
     ("PUT", "/v1/channels/team/hand", #"{"raised":"yes"}"#, 400, "bad_request"),

@@ -20,7 +20,7 @@ package enum StoreMail: Sendable {
 /// next one.
 package actor StoreActor {
   private let executor: ThreadExecutor
-  private let switchboard: Switchboard
+  let switchboard: Switchboard
   private var opened: Store?
   private let me: PeerID
   private let retention: Retention
@@ -29,6 +29,8 @@ package actor StoreActor {
   private var toPrune: [ChannelID] = []
   /// When pruning may go on: what was read for a join is made use of first.
   private var pruneFrom = Instant(microseconds: 0)
+  /// Indexing failed; it rests until somebody searches.
+  var isIndexingBroken = false
 
   package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
@@ -54,7 +56,7 @@ package actor StoreActor {
     self.wake = wake
   }
 
-  private var store: Store {
+  var store: Store {
     get throws(StoreError) {
       guard let opened else { throw .closed }
       return opened
@@ -75,6 +77,7 @@ package actor StoreActor {
   package func run() async {
     wake(SystemClock.now() + Self.pruneFirst)
     while true {
+      await indexBehind()
       let mail = await switchboard.store.next()
       if mail.isEmpty { return }
       handle(mail)

@@ -1,7 +1,7 @@
 /// All commands: parsing, help and completion come from here.
 enum CommandTable {
   static let sections: [(title: String, commands: [Command])] = [
-    ("Talk", [chat, send, tell, hand, history, watch]),
+    ("Talk", [chat, send, tell, hand, history, search, watch]),
     ("Channels", [join, leave, channels, members]),
     ("Files", [share, unshare, media, download]),
     ("The node", [up, down, status, id]),
@@ -113,6 +113,21 @@ enum CommandTable {
     options: [.init(name: "--limit", value: "N", help: "the last N messages, 1 to 10000; 50 when not given")],
     summary: "show the last messages of a channel",
     examples: [.init("parley history team --limit 10", "the last ten")], run: MessageCommands.history)
+
+  static let search = Command(
+    name: "search", arguments: [.init("[CHANNEL] WORDS", .many)],
+    options: [.init(name: "--limit", value: "N", help: "the newest N messages, 1 to 1000; 50 when not given")],
+    summary: "find messages by their words and files by their names, newest first",
+    details: """
+      Finds what has every word, in any language; the last one may be the start of a longer word.
+      Case and accents do not count. If the first of several words is a channel you are in, only that
+      channel is searched; else all of them are.
+      """,
+    examples: [
+      .init("parley search lunch", "in all channels"), .init("parley search team lunch friday", "in one"),
+      .init("parley search 开会 --limit 5", "the last five"),
+      .init("parley search \"team lunch\"", "both words, everywhere"),
+    ], run: MessageCommands.search)
 
   static let watch = Command(
     name: "watch", arguments: [.init("CHANNEL", .optional)], summary: "show what happens, as it happens, until Ctrl-C",

@@ -65,6 +65,29 @@ enum MessageCommands {
     }
   }
 
+  static func search(_ invocation: Invocation) throws {
+    let limit: Int = try invocation.number("--limit", in: 1...1_000) ?? 50
+    let client = try NodeClient(home: Home.path(invocation))
+    let words = invocation.all("[CHANNEL] WORDS")
+    let names = words.count > 1 ? try client.call("GET", ["channels"]).array ?? [] : []
+    let (channel, text) = searched(words, channels: names.compactMap { $0["name"]?.string })
+    guard text.contains(where: { !$0.isWhitespace }) else { throw Failure.usage("say what to look for") }
+    var query = [("text", text), ("limit", "\(limit)")]
+    if let channel { query.append(("channel", channel)) }
+    let messages = try client.call("GET", ["search"], query: query)
+    for message in messages.array ?? [] {
+      Terminal.line(invocation.isJSON ? message.text : Presenter.message(message, isChannelShown: channel == nil))
+    }
+  }
+
+  /// The first of several words is a channel when the node is in one of this name.
+  static func searched(_ words: [String], channels: [String]) -> (channel: String?, text: String) {
+    if words.count > 1, let name = try? ChannelName(words[0]).text, channels.contains(name) {
+      return (name, words.dropFirst().joined(separator: " "))
+    }
+    return (nil, words.joined(separator: " "))
+  }
+
   static func watch(_ invocation: Invocation) throws {
     var query: [(String, String)] = []
     let isFiltered = invocation.arguments["CHANNEL"] != nil

@@ -1,0 +1,63 @@
+import ParleyStore
+import ParleyVocabulary
+import ParleyWire
+
+/// Searching, and indexing for it: when nobody waits for the store, and before a search.
+extension StoreActor {
+  /// Goes on while nothing waits and enough is left. A write that comes meanwhile waits for one step at most.
+  func indexBehind() async {
+    switchboard.store.handled()
+    while switchboard.store.isIdle, !isIndexingBroken, indexStep() {
+      // Lets calls in that do not go through the mailbox.
+      await Task.yield()
+    }
+  }
+
+  /// False when nothing is worth a step, or it failed.
+  private func indexStep() -> Bool {
+    do {
+      guard try store.isIndexingWorthwhile() else { return false }
+      try store.index(Self.texts)
+      return true
+    } catch {
+      // Told once: the next search tries again and has the error as its own.
+      isIndexingBroken = true
+      switchboard.notices(.trouble("search is not kept up to date for now: \(error.description)"))
+      return false
+    }
+  }
+
+  /// What people can look for in an entry: texts and the names of files.
+  private static func texts(_ stored: StoredEntry) -> [(place: Int, text: String)] {
+    guard let entry = try? Entry(decoding: stored.bytes[...]) else { return [] }
+    return entry.items.enumerated().compactMap { place, item in
+      guard let body = item.body, let message = try? SchemaMessage(decoding: body, author: entry.key.author) else {
+        return nil
+      }
+      switch message.content {
+      case let text as TextKind: return (place, text.body)
+      case let photo as PhotoKind: return (place, photo.file.fileName)
+      case let file as FileKind: return (place, file.file.fileName)
+      default: return nil
+      }
+    }
+  }
+
+  /// The newest messages of the channel in which every word occurs, newest first in its order: entries with the places
+  /// of such messages in them, falling. `Store.search` says what a word is. All that was stored before the call is
+  /// looked at.
+  package func search(
+    _ text: String, in channel: ChannelID, limit: Int
+  ) async throws(StoreError) -> [(entry: Entry, cursor: UInt64, places: [Int])] {
+    let last = try store.lastCursor
+    while try store.indexedCursor < last {
+      try store.index(Self.texts)
+      // Writes go first.
+      await Task.yield()
+    }
+    isIndexingBroken = false
+    return try store.search(text, in: channel, limit: limit).compactMap { found in
+      (try? Entry(decoding: found.entry.bytes[...])).map { ($0, found.entry.cursor, found.places) }
+    }
+  }
+}
