@@ -100,8 +100,11 @@ class DerivationTests(unittest.TestCase):
 
     @each("heads_digests")
     def test_heads_digests(self, vector):
-        heads = [(unhex(head["author"]), number(head["log"]), head["number"]) for head in vector["heads"]]
-        self.assertEqual(keys.heads_digest(heads).hex(), vector["digest"])
+        logs = [
+            (unhex(head["author"]), number(head["log"]), head["number"],
+             [(run["from"], run["through"]) for run in head["beyond"]])
+            for head in vector["heads"]]
+        self.assertEqual(keys.heads_digest(logs).hex(), vector["digest"])
 
     @each("proofs")
     def test_proofs(self, vector):

@@ -109,6 +109,8 @@ struct RenderedEvent {
           "delivered_to": .string(peer.text),
         ]
       )
+    case .expired(let id, let peer):
+      (type, data) = ("expired", ["message_id": .string(id.text), "peer_id": .string(peer.text)])
     case .dropped(let count): (type, data) = ("dropped", ["count": .count(count)])
     }
     self.cursor = cursor
@@ -133,6 +135,7 @@ extension NodeEvent {
     case .joined(let name), .left(let name), .memberChanged(let name, _): name == channel
     case .message(let message): message.channel == channel
     case .delivered(let name, _, _): name == channel
+    case .expired: false
     }
   }
 }

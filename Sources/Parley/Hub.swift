@@ -124,6 +124,7 @@ final class Hub: Sendable {
         if state.deliveredPeerMessages.count > 1_024 { state.deliveredPeerMessages.removeFirst() }
       }
       emit(.delivered(nil, id, to: peer))
+    case .peerExpired(let peer, let id): emit(.expired(id, to: peer))
     case .stored, .queued, .failed: break
     }
   }

@@ -17,6 +17,10 @@ extension ParleyError {
     case .queueFull(let byteCount, let byteCountMax):
       self = .queueFull(
         "\(byteCount) bytes wait to be written and \(byteCountMax) may: nothing was sent; try again in a moment")
+    case .outboxFull(let count, let countMax, let byteCount, let byteCountMax):
+      self = .queueFull(
+        "\(count) messages wait for people who are away and \(countMax) may (with this one \(byteCount) bytes, of "
+          + "\(byteCountMax)): this one was not kept, the others are; try again when some have been fetched")
     case .disk(let reason):
       self = .queueFull(
         "\(reason); the message is kept in memory and sent to those present, but is not on disk here: "

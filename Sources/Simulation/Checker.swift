@@ -140,6 +140,7 @@ struct Checker {
       }
     case .peerMessage(let peer, let id, _, let cursor):
       tellPeerMessage(node.store.key(at: cursor) ?? .init(peer: peer, id: id, isOwn: false), cursor, node, network)
+    case .peerExpired(_, let id): network.violate("\(node.name) gives \(id) up, though its time is not over")
     case .peerDelivered(let peer, let id):
       if !isStored(id, from: node, at: peer, network) {
         network.violate("\(node.name) takes \(id) for delivered, though its peer's disk has it not")

@@ -63,7 +63,7 @@ final class SimulatedNode {
     application.open = []
     let started = SimulatedProcess(self, incarnation: instances, seed: network.dice.next())
     process = started
-    started.post(.messaging(.outboxRestored(store.outbox)))
+    started.post(.messaging(.outboxRestored(store.outbox.map { RestoredOutboxMessage($0, age: .seconds(0)) })))
     started.post(.login(.loggedIn(name, incarnation: instances)))
     started.post(.login(.interfacesChanged(workingCount: 1)))
     if fault == .notifiesAgain { application.forgetWhatItWasTold() }

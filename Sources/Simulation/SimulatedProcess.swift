@@ -222,7 +222,7 @@ final class SimulatedProcess {
     switch message {
     case .peerStored(let id): network.checker.saysStored(id, on: link, node, network)
     case .direct(let channel, let parts): network.checker.says(parts, link, in: channel, node, network)
-    case .heads, .want, .entries, .peerMessage, .ping, .pong, .prove, .presence, .live, .closing: break
+    case .heads, .summary, .want, .entries, .peerMessage, .ping, .pong, .prove, .presence, .live, .closing: break
     }
     guard let stream = streams[link] else { return }
     network.write(.message(bytes), stream, from: link, node: node.index)

@@ -21,6 +21,8 @@ final class SimulatedStore {
   private(set) var peerMessages: [PeerKey: UInt64] = [:]
   private var peerMessageKeys: [UInt64: PeerKey] = [:]
   private(set) var outbox: [OutboxMessage] = []
+  /// Up to where a log is to be had from nobody.
+  private(set) var floors: [ChannelID: [LogKey: UInt64]] = [:]
   private(set) var members: [ChannelID: [PeerID: MemberRecord]] = [:]
   private var nextCursor: UInt64 = 1
   private var lastBatch: [MessagingRecord] = []
@@ -57,6 +59,9 @@ final class SimulatedStore {
       outbox.removeAll { $0.peer == peer && $0.id == id }
       return takeCursor()
     case .delivered: return takeCursor()
+    case .floor(let channel, let key, let number):
+      floors[channel, default: [:]][key] = max(floors[channel]?[key] ?? 0, number)
+      return takeCursor()
     }
   }
 
@@ -80,7 +85,7 @@ final class SimulatedStore {
         peerMessages[PeerKey(peer: peer, id: id, isOwn: isOwn)] = nil
       case .outboxAdd(let message, _):
         outbox.removeAll { $0.peer == message.peer && $0.id == message.id }
-      case .outboxRemove, .delivered: break
+      case .outboxRemove, .delivered, .floor: break
       }
     }
     lastBatch = []
@@ -97,25 +102,30 @@ final class SimulatedStore {
 
   func restored(_ channel: ChannelID) -> (logs: [RestoredLog], lamport: UInt64) {
     var lamport: UInt64 = 0
-    let restored = (logs[channel] ?? [:]).sorted { $0.key < $1.key }.map { key, rows in
+    let restored = holdings(channel).map { holding in
+      let rows = logs[channel]?[holding.key] ?? [:]
       lamport = max(lamport, rows.values.map(\.entry.lamport).max() ?? 0)
-      let contiguous = Self.contiguous(rows)
-      return RestoredLog(key: key, contiguous: contiguous, beyond: rows.keys.filter { $0 > contiguous }.sorted())
+      return RestoredLog(
+        key: holding.key, floor: floors[channel]?[holding.key] ?? 0, contiguous: holding.head, beyond: holding.beyond)
     }
     return (restored, lamport)
   }
 
-  private static func contiguous(_ rows: [UInt64: Row]) -> UInt64 {
-    var number: UInt64 = 0
-    while rows[number + 1] != nil { number += 1 }
-    return number
+  private func holdings(_ channel: ChannelID) -> [HeadsDigest.Holding] {
+    (logs[channel] ?? [:]).sorted { $0.key < $1.key }.map { key, rows in
+      var number = floors[channel]?[key] ?? 0
+      while rows[number + 1] != nil { number += 1 }
+      var beyond = RangeSet<UInt64>()
+      for other in rows.keys where other > number { beyond.insert(contentsOf: other..<other + 1) }
+      return HeadsDigest.Holding(key: key, head: number, beyond: beyond)
+    }
   }
 
   func digest(_ channel: ChannelID) -> HeadsDigest {
-    let logs = logs[channel] ?? [:]
-    let heads = logs.mapValues(Self.contiguous)
-    let beyond = logs.map { key, rows in (key, Set(rows.keys.filter { $0 > heads[key]! })) }.filter { !$0.1.isEmpty }
-    return HeadsDigest(of: heads, beyond: Dictionary(uniqueKeysWithValues: beyond))
+    HeadsDigest(
+      of: holdings(channel).filter { holding in
+        holding.head > floors[channel]?[holding.key] ?? 0 || !holding.beyond.isEmpty
+      })
   }
 
   /// Entries of the ranges in order of number, up to so many bytes, one at least.

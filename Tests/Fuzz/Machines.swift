@@ -108,7 +108,11 @@ private struct FuzzedNode {
       queue.append(
         .login(
           .restored(
-            channel, logs: [RestoredLog(key: key, contiguous: 2, beyond: [5, Limit.counterMax])],
+            channel,
+            logs: [
+              RestoredLog(
+                key: key, floor: 1, contiguous: 2, beyond: RangeSet([5..<6, Limit.counterMax..<Limit.counterMax + 1]))
+            ],
             lamport: Limit.counterMax, members: [])))
     case .tell(let event): queue.append(event)
     case .stateChanged, .answer, .opened, .closed: break
@@ -267,10 +271,17 @@ private struct FuzzedNode {
 
   private mutating func sessionMessage(_ input: inout Input) -> SessionMessage? {
     func key(_ input: inout Input) -> LogKey { LogKey(author: peer(&input), log: instance(&input)) }
-    switch input.choice(10) {
+    switch input.choice(11) {
     case 0:
-      let heads = (0..<input.choice(4)).map { _ in Head(key: key(&input), number: input.counter()) }
-      return .heads(channel, heads, isLast: input.bool(), answerWanted: input.bool())
+      let heads = (0..<input.choice(4)).map { _ in
+        let ends = [input.counter(), input.counter()].sorted()
+        return Head(key: key(&input), number: ends[1], floor: ends[0])
+      }
+      let buckets = input.bool() ? BucketSet.all : BucketSet([input.byte(), input.byte()])
+      return .heads(channel, buckets, heads, isLast: input.bool(), answerWanted: input.bool())
+    case 10:
+      let digest = HeadsDigest([UInt8](repeating: input.byte(), count: HeadsDigest.byteCount))
+      return .summary(channel, [input.byte(): digest, input.byte(): HeadsDigest(of: [:])])
     case 1:
       let ranges = (0..<input.choice(4)).map { _ in
         let ends = [max(1, input.counter()), max(1, input.counter())].sorted()

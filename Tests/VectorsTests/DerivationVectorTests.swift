@@ -101,22 +101,36 @@ import Testing
   @Test func digests() throws {
     var file = VectorFile("heads_digests")
     let (ana, ben) = (Facts.ana.peerID, Facts.ben.peerID)
-    let sets: [(String, [LogKey: UInt64])] = [
-      ("nothing", [:]), ("one", [LogKey(author: ana, log: Facts.instance): 1]),
+    func log(_ author: PeerID, _ log: Instance, _ head: UInt64, _ beyond: [Range<UInt64>] = []) -> HeadsDigest.Holding {
+      HeadsDigest.Holding(key: LogKey(author: author, log: log), head: head, beyond: RangeSet(beyond))
+    }
+    let sets: [(String, [HeadsDigest.Holding])] = [
+      ("nothing", []), ("one", [log(ana, Facts.instance, 1)]),
       (
         "several, one of them at 0",
         [
-          LogKey(author: ana, log: Facts.instance): 3, LogKey(author: ben, log: Facts.otherInstance): 70_000,
-          LogKey(author: ben, log: Facts.instance): 0, LogKey(author: ben, log: Instance(.max)): 1,
+          log(ben, Facts.otherInstance, 70_000), log(ana, Facts.instance, 3), log(ben, Instance(.max), 1),
+          log(ben, Facts.instance, 0),
+        ]
+      ),
+      (
+        "with gaps",
+        [
+          log(ben, Facts.instance, 0, [5..<6]), log(ana, Facts.instance, 3, [8..<12, 70_000..<70_001]),
+          log(ben, Facts.otherInstance, 2),
         ]
       ),
     ]
-    for (name, heads) in sets {
-      let list = heads.sorted { $0.value > $1.value }.map {
-        JSONValue.object($0.key.members + [JSONMember("number", $0.value)])
+    for (name, holdings) in sets {
+      let list = holdings.map { holding in
+        let runs = holding.beyond.ranges.map {
+          JSONValue.object([JSONMember("from", $0.lowerBound), JSONMember("through", $0.upperBound - 1)])
+        }
+        return JSONValue.object(
+          holding.key.members + [JSONMember("number", holding.head), JSONMember("beyond", .array(runs))])
       }
       file.add(
-        name, [JSONMember("heads", .array(list)), JSONMember("digest", hex: HeadsDigest(of: heads).bytes)])
+        name, [JSONMember("heads", .array(list)), JSONMember("digest", hex: HeadsDigest(of: holdings).bytes)])
     }
     try file.check()
   }

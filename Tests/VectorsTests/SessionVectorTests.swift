@@ -28,9 +28,22 @@ import Testing
       (
         "heads",
         .heads(
-          channel, [Head(key: own, number: 5), Head(key: other, number: 1 << 30)], isLast: true, answerWanted: true)
+          channel, .all, [Head(key: own, number: 5), Head(key: other, number: 1 << 30, floor: 70)], isLast: true,
+          answerWanted: true)
       ),
-      ("heads, none, more to come", .heads(channel, [], isLast: false, answerWanted: false)),
+      ("heads, none, more to come", .heads(channel, .all, [], isLast: false, answerWanted: false)),
+      (
+        "heads of two buckets",
+        .heads(
+          channel, BucketSet([HeadsDigest.bucket(of: own), 255]), [Head(key: own, number: 5)], isLast: true,
+          answerWanted: false)
+      ),
+      (
+        "summary",
+        .summary(
+          channel,
+          [HeadsDigest.bucket(of: own): Facts.digest, 255: HeadsDigest(ofBucket: [.init(key: other, head: 7)])])
+      ), ("summary of nothing", .summary(channel, [:])),
       (
         "want",
         .want(

@@ -45,7 +45,9 @@ import Testing
   }
 
   private static let messages: [SessionMessage] = [
-    .heads(channel, [Head(key: key, number: 70)], isLast: true, answerWanted: true),
+    .heads(channel, .all, [Head(key: key, number: 70, floor: 3)], isLast: true, answerWanted: true),
+    .heads(channel, BucketSet([0, 9, 255]), [], isLast: true, answerWanted: false),
+    .summary(channel, [0: HeadsDigest(of: [key: 1]), 255: HeadsDigest(of: [key: 2])]),
     .want(channel, request: 5, [LogRange(key: key, from: 2, through: 900)]),
     .entries(channel, request: 5, [[1, 2, 3], [4]], isLast: false),
     .peerMessage(MessageID("m-1")!, json: Array("{}".utf8)), .peerStored(MessageID("m-1")!), .ping(3), .pong(4),
@@ -73,9 +75,19 @@ import Testing
   @Test func whatIsHeldAboveAHoleIsInTheDigest() {
     let heads = [Self.key: UInt64(4)]
     let plain = HeadsDigest(of: heads)
-    #expect(HeadsDigest(of: heads, beyond: [:]) == plain)
-    #expect(HeadsDigest(of: heads, beyond: [Self.key: [6]]) != plain)
-    #expect(HeadsDigest(of: heads, beyond: [Self.key: [6, 8]]) != HeadsDigest(of: heads, beyond: [Self.key: [6]]))
+    func digest(_ beyond: [Range<UInt64>]) -> HeadsDigest {
+      HeadsDigest(of: [HeadsDigest.Holding(key: Self.key, head: 4, beyond: RangeSet(beyond))])
+    }
+    #expect(digest([]) == plain)
+    #expect(digest([6..<7]) != plain)
+    #expect(digest([6..<7, 8..<9]) != digest([6..<7]))
+    #expect(digest([6..<9]) != digest([6..<7, 8..<9]))
+  }
+
+  @Test func aSetOfBucketsHoldsWhatWasPutIn() {
+    let buckets = BucketSet([0, 7, 8, 255])
+    #expect((UInt8.min...UInt8.max).filter { buckets.contains($0) } == [0, 7, 8, 255])
+    #expect(BucketSet(UInt8.min...UInt8.max) == .all)
   }
 
   /// The exact texts of the schema's examples.

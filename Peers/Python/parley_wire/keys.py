@@ -128,12 +128,27 @@ def name_bytes(name):
     return normal.encode("utf-8")
 
 
-def heads_digest(heads):
-    """Heads: (author, log, number)."""
+def bucket_digest(logs):
+    """Logs of one bucket: (author, log, head, runs above a gap as (first, last))."""
     state = hashlib.blake2b(digest_size=16)
-    for author, log, number in sorted(heads):
-        if number > 0:
-            state.update(author + log.to_bytes(8, "big") + number.to_bytes(8, "big"))
+    for author, log, head, _ in sorted(logs):
+        if head > 0:
+            state.update(author + log.to_bytes(8, "big") + head.to_bytes(8, "big"))
+    for author, log, _, runs in sorted(logs):
+        for first, last in sorted(runs):
+            state.update(author + log.to_bytes(8, "big") + first.to_bytes(8, "big") + last.to_bytes(8, "big"))
+    return state.digest()
+
+
+def heads_digest(logs):
+    """Logs of a channel, as for a bucket."""
+    buckets = {}
+    for log in logs:
+        if log[2] > 0 or log[3]:
+            buckets.setdefault(log[1] >> 56, []).append(log)
+    state = hashlib.blake2b(digest_size=16)
+    for number in sorted(buckets):
+        state.update(bytes([number]) + bucket_digest(buckets[number]))
     return state.digest()
 
 

@@ -8,10 +8,11 @@ from nacl import bindings
 from .aesgcm import AESGCM
 from .datagrams import direct, signed
 from .keys import is_control, is_signed
-from .objects import ENTRY_BYTES_MAX, MESSAGE_BYTES_MAX
+from .objects import DIGEST_BYTES, ENTRY_BYTES_MAX, MESSAGE_BYTES_MAX
 from .reading import Reader, Refused, bits
 
-HEADS_MAX, HEAD_BYTES_MIN = 600, 41
+HEADS_MAX, HEAD_BYTES_MIN = 500, 42
+BUCKETS_BYTES = 32
 RANGES_MAX, RANGE_BYTES_MIN = 256, 42
 PROOFS_MAX = 64
 MESSAGE_ID_BYTES_MAX = 64
@@ -32,11 +33,29 @@ def log_key(reader):
 
 def heads(reader):
     channel = reader.bytes(32, "channel").hex()
-    flags = reader.flags("flags", 3)
+    flags = reader.flags("flags", 7)
+    buckets = reader.bytes(BUCKETS_BYTES, "buckets") if flags & 4 else b"\xff" * BUCKETS_BYTES
     found = []
     for _ in range(reader.count("heads", HEADS_MAX, HEAD_BYTES_MIN)):
-        found.append({**log_key(reader), "number": reader.varint("number")})
-    return {"channel": channel, "heads": found, "last": bool(flags & 1), "answer_wanted": bool(flags & 2)}
+        head = {**log_key(reader), "number": reader.varint("number"), "floor": reader.varint("floor")}
+        if head["floor"] > head["number"]:
+            raise Refused("out_of_range", "floor")
+        found.append(head)
+    return {
+        "channel": channel, "buckets": buckets.hex(), "heads": found, "last": bool(flags & 1),
+        "answer_wanted": bool(flags & 2)}
+
+
+def summary(reader):
+    value = {"channel": reader.bytes(32, "channel").hex(), "buckets": []}
+    last = -1
+    while reader.remaining:
+        bucket = reader.u8("bucket")
+        if bucket <= last:
+            raise Refused("malformed", "bucket")
+        last = bucket
+        value["buckets"].append({"bucket": bucket, "digest": reader.bytes(DIGEST_BYTES, "digest").hex()})
+    return value
 
 
 def want(reader):
@@ -109,6 +128,7 @@ MESSAGES = {
     10: ("live", signed_object),
     11: ("closing", lambda reader: {}),
     12: ("direct", direct_parts),
+    13: ("summary", summary),
 }
 
 

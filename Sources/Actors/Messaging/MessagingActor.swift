@@ -97,7 +97,8 @@ package actor MessagingActor {
     case .stored(let request, _, let key, let number): resume(request, .stored(key, number: number))
     case .queued(let request): resume(request, .queued)
     case .failed(let request, let failure): resume(request, .failed(failure))
-    case .entryStored, .delivered, .peerMessage, .peerDelivered: switchboard.notices(.messaging(notice))
+    case .entryStored, .delivered, .peerMessage, .peerDelivered, .peerExpired:
+      switchboard.notices(.messaging(notice))
     }
   }
 

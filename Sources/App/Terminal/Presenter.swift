@@ -71,6 +71,10 @@ enum Presenter {
     case "delivered":
       let peer = fingerprint(ofPeer: data["delivered_to"]?.string)
       return Terminal.dim("· \(peer) has your message \(data["message_id"]?.string?.escapedLine ?? "?")\(place)")
+    case "expired":
+      let peer = fingerprint(ofPeer: data["peer_id"]?.string)
+      let id = data["message_id"]?.string?.escapedLine ?? "?"
+      return Terminal.dim("· \(peer) was away for too long: your message \(id) is no longer tried (it is kept here)")
     case "dropped":
       return Terminal.dim(
         "· \(data["count"]?.integer ?? 0) events are missing here: this was too slow (parley history has the messages)"

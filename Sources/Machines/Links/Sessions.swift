@@ -315,7 +315,8 @@ extension LinksMachine {
         live.author == peer, live.instance == session.instance
       else { return [] }
       return [.verify(channel, .live(live, signed), from: nil)]
-    case .heads(let channel, _, _, _), .want(let channel, _, _), .entries(let channel, _, _, _):
+    case .heads(let channel, _, _, _, _), .summary(let channel, _), .want(let channel, _, _),
+      .entries(let channel, _, _, _):
       guard session.channels.contains(channel), channels.contains(channel) else { return [] }
       return [.tell(.messaging(.sessionMessage(peer, message)))]
     case .direct(let channel, let parts):

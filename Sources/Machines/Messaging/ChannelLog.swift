@@ -1,75 +1,6 @@
 import ParleyVocabulary
 import ParleyWire
 
-/// Bounds and times of messaging.
-enum MessagingRule {
-  static let submissionsByteCountMax = 4 << 20
-  static let recordsByteCountMax = 8 << 20
-  static let heldByteCountMax = 2 << 20
-  static let batchByteCountMax = 1 << 20
-  static let acknowledgeWithin = Span.milliseconds(10)
-  static let announceFirst = Span.milliseconds(250)
-  static let announceSlowest = Span.seconds(8)
-  static let repairJitter = (Span.milliseconds(20), Span.milliseconds(80))
-  static let repairTimeout = Span.seconds(2)
-  static let repairSlowest = Span.seconds(8)
-  static let digestPatience = Span.seconds(2)
-  static let syncSlowest = Span.seconds(30)
-  static let holePatience = Span.seconds(3)
-  static let retryDisk = Span.seconds(1)
-  static let resendPeer = Span.seconds(3)
-  static let lazyFlush = Span.seconds(1)
-  static let answerByteCountMax = 768 << 10
-  static let acknowledgersMax = 32
-  static let logsPerChannelMax = 100_000
-}
-
-/// How far one log is here.
-struct LogState: Equatable, Sendable {
-  /// Every number up to this is on the disk.
-  var stored: UInt64
-  /// Every number up to this is on the disk or on its way there.
-  var queued: UInt64
-  /// On the disk or on its way, above `queued`.
-  var beyond: Set<UInt64> = []
-  /// Genuine, waiting for what comes before.
-  var held: [UInt64: Entry] = [:]
-  /// The highest number that somebody said exists.
-  var announced: UInt64
-  /// Above `stored` but on the disk.
-  var wasStoredBeyond: Set<UInt64> = []
-  var holeSince: Instant?
-
-  init(contiguous: UInt64 = 0, beyond: [UInt64] = []) {
-    stored = contiguous
-    queued = contiguous
-    self.beyond = Set(beyond)
-    wasStoredBeyond = self.beyond
-    announced = max(contiguous, beyond.max() ?? 0)
-  }
-
-  func has(_ number: UInt64) -> Bool { number <= queued || beyond.contains(number) || held[number] != nil }
-  var isLacking: Bool { announced > queued }
-
-  mutating func advance() {
-    while beyond.remove(queued + 1) != nil { queued += 1 }
-  }
-
-  /// What is missing, lowest first, at most `countMax` runs.
-  func missing(_ key: LogKey, countMax: Int) -> [LogRange] {
-    guard isLacking else { return [] }
-    var ranges: [LogRange] = []
-    var from = queued + 1
-    for number in (held.keys + Array(beyond)).sorted() where number > queued {
-      if number > from { ranges.append(LogRange(key: key, from: from, through: number - 1)) }
-      from = number + 1
-      if ranges.count == countMax { return ranges }
-    }
-    if from <= announced { ranges.append(LogRange(key: key, from: from, through: announced)) }
-    return ranges
-  }
-}
-
 /// One channel's entries as far as the machine must know them: heads, holes, who has what.
 struct ChannelLog: Sendable {
   struct Present: Equatable, Sendable {
@@ -86,14 +17,18 @@ struct ChannelLog: Sendable {
     var hasProgressed = false
   }
 
-  var logs: [LogKey: LogState] = [:]
-  var lacking: Set<LogKey> = []
-  var heldByteCount = 0
+  private(set) var logs: [LogKey: LogState] = [:]
+  private var index = HeadsIndex()
+  private(set) var lacking: Set<LogKey> = []
+  /// Logs of which somebody has only what comes after a floor above what is here.
+  private var floored: Set<LogKey> = []
+  /// Whose heads were heard, and so where their copies begin.
+  var headsHeard: Set<PeerID> = []
+  private(set) var heldByteCount = 0
   var lamport: UInt64
   var lastTimestamp: UInt64 = 0
-  var digest: HeadsDigest
-  var submissions: [Submission] = []
-  var submissionsByteCount = 0
+  private(set) var digest = HeadsDigest(of: [:])
+  var submissions = SubmissionQueue()
   /// Requests answered once the entry of that number is on disk.
   var waiting: [UInt64: [RequestID]] = [:]
   var ownInFlight = false
@@ -123,17 +58,29 @@ struct ChannelLog: Sendable {
 
   init(logs restored: [RestoredLog], lamport: UInt64) {
     self.lamport = min(lamport, LamportRule.startMax)
-    for log in restored { logs[log.key] = LogState(contiguous: log.contiguous, beyond: log.beyond) }
-    for (key, state) in logs where state.isLacking { lacking.insert(key) }
-    digest = HeadsDigest(of: [:])
-    digest = currentDigest
+    for log in restored {
+      logs[log.key] = LogState(floor: log.floor, contiguous: log.contiguous, beyond: log.beyond)
+      index.add(log.key)
+      note(log.key)
+    }
+    refreshDigest()
   }
 
-  /// Of what is on the disk.
-  var currentDigest: HeadsDigest {
-    HeadsDigest(
-      of: logs.mapValues(\.stored),
-      beyond: logs.compactMapValues { $0.wasStoredBeyond.isEmpty ? nil : $0.wasStoredBeyond })
+  /// The digest of what is on the disk, once a batch of entries is there.
+  mutating func refreshDigest() { digest = index.digest(logs) }
+
+  var bucketDigests: [UInt8: HeadsDigest] { index.digests }
+
+  /// What is on the disk of these buckets. Of a log with a hole the highest number that is here: who lacks it asks for
+  /// what we have of the rest. Of what has gone altogether only the author speaks.
+  func heads(in buckets: BucketSet, own: LogKey) -> [Head] {
+    let keys =
+      buckets == .all
+      ? Array(logs.keys) : (0...255).filter { buckets.contains($0) }.flatMap { index.keys(in: $0) }
+    return keys.sorted().compactMap { key in
+      guard let log = logs[key], log.highestStored > log.floor || key == own, log.highestStored > 0 else { return nil }
+      return Head(key: key, number: log.highestStored, floor: log.floor)
+    }
   }
 
   /// The clock that a new entry follows: a newcomer without history starts at the median of those present.
@@ -143,22 +90,162 @@ struct ChannelLog: Sendable {
     return max(lamport, min(heard[heard.count / 2], LamportRule.startMax))
   }
 
-  mutating func note(_ key: LogKey) {
-    if logs[key]?.isLacking == true { lacking.insert(key) } else { lacking.remove(key) }
-  }
-
   mutating func hear(_ lamport: UInt64) {
     self.lamport = LamportRule.heard(lamport, by: self.lamport)
   }
 
+  // MARK: Logs
+
+  /// Whether there is room for another log, or this one is known.
+  func accepts(_ key: LogKey) -> Bool { logs[key] != nil || logs.count < MessagingRule.logsPerChannelMax }
+
+  private mutating func make(_ key: LogKey) {
+    guard logs[key] == nil else { return }
+    logs[key] = LogState()
+    index.add(key)
+  }
+
+  private mutating func note(_ key: LogKey) {
+    guard logs[key]?.isLacking != true else {
+      lacking.insert(key)
+      return
+    }
+    lacking.remove(key)
+    if logs[key]?.floors.isEmpty == false { logs[key]!.floors = [:] }
+    floored.remove(key)
+  }
+
   /// Somebody says this number exists.
   mutating func announce(_ key: LogKey, _ number: UInt64) {
-    guard logs[key] != nil || logs.count < MessagingRule.logsPerChannelMax else { return }
-    var log = logs[key] ?? LogState()
-    guard number > log.announced else { return }
-    log.announced = number
-    logs[key] = log
+    guard accepts(key), number > logs[key]?.announced ?? 0 else { return }
+    make(key)
+    logs[key]!.announce(number)
     note(key)
+  }
+
+  /// The number of our next entry.
+  mutating func takeOwnNumber(_ key: LogKey) -> UInt64 {
+    make(key)
+    logs[key]!.takeNext()
+    return logs[key]!.queued
+  }
+
+  /// Numbers of ours that are on their way to the disk since before we left are taken, whatever the disk said.
+  mutating func merge(_ key: LogKey, _ departed: LogState) {
+    make(key)
+    logs[key]!.merge(departed)
+    index.changed(key)
+    ownInFlight = logs[key]!.isInFlight
+    refreshDigest()
+  }
+
+  /// A new and genuine entry of another: what may go to the disk now, in order. What comes after a hole waits for it,
+  /// or is let go when too much waits: repair asks for it again, in order.
+  mutating func take(_ entry: Entry, _ now: Instant) -> [Entry] {
+    make(entry.key)
+    logs[entry.key]!.announce(entry.number)
+    lastArrival = now
+    arrivalCount += 1
+    repairDelay = .milliseconds(250)
+    hear(entry.lamport)
+    defer { note(entry.key) }
+    if entry.number == logs[entry.key]!.queued + 1 {
+      logs[entry.key]!.takeNext()
+      tried = []
+      return [entry] + released(entry.key, now)
+    }
+    let byteCount = MessagingRecord.byteCount(of: entry)
+    if heldByteCount + byteCount <= MessagingRule.heldByteCountMax {
+      logs[entry.key]!.hold(entry, since: now)
+      heldByteCount += byteCount
+    }
+    return []
+  }
+
+  /// What was held and is next now.
+  private mutating func released(_ key: LogKey, _ now: Instant) -> [Entry] {
+    var entries: [Entry] = []
+    while let next = logs[key]!.release(logs[key]!.queued + 1) {
+      heldByteCount -= MessagingRecord.byteCount(of: next)
+      logs[key]!.takeNext()
+      entries.append(next)
+    }
+    logs[key]!.holeSince = logs[key]!.held.isEmpty ? nil : now
+    return entries
+  }
+
+  /// A hole that nobody can fill does not hide what comes after it.
+  mutating func passHoles(_ now: Instant) -> [Entry] {
+    var entries: [Entry] = []
+    for key in lacking.sorted() {
+      guard let since = logs[key]!.holeSince, now - since >= MessagingRule.holePatience else { continue }
+      guard request == nil || present.isEmpty else {
+        logs[key]!.holeSince = now
+        continue
+      }
+      for number in logs[key]!.held.keys.sorted() {
+        let entry = logs[key]!.release(number)!
+        heldByteCount -= MessagingRecord.byteCount(of: entry)
+        logs[key]!.takeBeyond(number)
+        entries.append(entry)
+      }
+      logs[key]!.holeSince = nil
+    }
+    return entries
+  }
+
+  /// An entry is on the disk.
+  mutating func store(_ key: LogKey, _ number: UInt64) {
+    make(key)
+    logs[key]!.store(number)
+    index.changed(key)
+  }
+
+  /// The disk has nothing up to the floor, or no more.
+  mutating func raiseFloor(_ key: LogKey, _ floor: UInt64) {
+    make(key)
+    logs[key]!.raiseFloor(floor)
+    index.changed(key)
+    note(key)
+  }
+
+  // MARK: Floors
+
+  /// A member says from where on it holds a log of which we lack something.
+  mutating func hearFloor(_ head: Head, of peer: PeerID) {
+    guard let queued = logs[head.key]?.queued, head.number > queued else { return }
+    logs[head.key]!.floors[peer] = head.floor
+    if head.floor > queued { floored.insert(head.key) }
+  }
+
+  var hasFloors: Bool { !floored.isEmpty }
+
+  /// Takes the lowest floor that members told for the beginning of a log: what is below is gone everywhere. `isSure`:
+  /// everybody present has been asked for it in vain. An author's word about its own log is enough. For others' logs it
+  /// must be shown that the log goes on above the floor, or one lying member could make us skip what is yet to be
+  /// written: there must be a genuine entry.
+  mutating func settleFloors(isSure: Bool, _ now: Instant) -> [(LogKey, floor: UInt64, [Entry])] {
+    var settled: [(LogKey, floor: UInt64, [Entry])] = []
+    for key in floored.sorted() {
+      guard let floor = agreedFloor(key, isSure: isSure), logs[key]!.skip(through: floor) else { continue }
+      settled.append((key, floor, released(key, now)))
+      tried = []
+      if logs[key]!.floors.values.allSatisfy({ $0 <= logs[key]!.queued }) { floored.remove(key) }
+      note(key)
+    }
+    return settled
+  }
+
+  private func agreedFloor(_ key: LogKey, isSure: Bool) -> UInt64? {
+    let log = logs[key]!
+    let floors = log.floors.filter { present[$0.key] != nil }
+    if let word = floors[key.author] { return word }
+    let witnessCount = present.keys.count { headsHeard.contains($0) }
+    guard isSure || witnessCount >= min(MessagingRule.floorWitnesses, present.count),
+      let genuine = log.highestGenuine
+    else { return nil }
+    // Whoever said that it has what is missing has been asked in vain by then.
+    return floors.values.filter { !isSure || $0 > log.queued }.min().map { min($0, genuine - 1) }
   }
 
   var nextDue: Instant? {
@@ -168,5 +255,31 @@ struct ChannelLog: Sendable {
 
   private var holeDue: Instant? {
     lacking.lazy.compactMap { self.logs[$0]?.holeSince }.min().map { $0 + MessagingRule.holePatience }
+  }
+}
+
+/// What waits to be said, oldest first.
+struct SubmissionQueue: Sendable {
+  private var items: [Submission] = []
+  private var start = 0
+  private(set) var byteCount = 0
+
+  var first: Submission? { start < items.count ? items[start] : nil }
+  var waiting: ArraySlice<Submission> { items[start...] }
+
+  mutating func append(_ submission: Submission) {
+    items.append(submission)
+    byteCount += submission.json.count
+  }
+
+  mutating func take(_ count: Int) -> [Submission] {
+    let taken = Array(items[start..<start + count])
+    start += count
+    byteCount -= taken.reduce(0) { $0 + $1.json.count }
+    if start * 2 > items.count {
+      items.removeFirst(start)
+      start = 0
+    }
+    return taken
   }
 }

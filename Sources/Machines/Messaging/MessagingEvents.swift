@@ -23,12 +23,26 @@ package struct Submission: Equatable, Sendable {
 /// What the disk had of one log.
 package struct RestoredLog: Equatable, Sendable {
   package let key: LogKey
+  /// Everything up to it has gone: too old.
+  package let floor: UInt64
+  /// Above the floor everything up to this is there.
   package let contiguous: UInt64
-  package let beyond: [UInt64]
-  package init(key: LogKey, contiguous: UInt64, beyond: [UInt64]) {
+  package let beyond: RangeSet<UInt64>
+  package init(key: LogKey, floor: UInt64 = 0, contiguous: UInt64, beyond: RangeSet<UInt64> = RangeSet()) {
     self.key = key
+    self.floor = floor
     self.contiguous = contiguous
     self.beyond = beyond
+  }
+}
+
+/// Up to where a log has gone from the disk.
+package struct LogFloor: Equatable, Sendable {
+  package let key: LogKey
+  package let floor: UInt64
+  package init(key: LogKey, floor: UInt64) {
+    self.key = key
+    self.floor = floor
   }
 }
 
@@ -43,10 +57,24 @@ package struct OutboxMessage: Equatable, Sendable {
   }
 }
 
+/// What waited on the disk since an earlier run.
+package struct RestoredOutboxMessage: Equatable, Sendable {
+  package let message: OutboxMessage
+  /// How long it has waited so far.
+  package let age: Span
+  package init(_ message: OutboxMessage, age: Span) {
+    self.message = message
+    self.age = age
+  }
+}
+
 package enum MessagingEvent: Equatable, Sendable {
   case joined(ChannelID, logs: [RestoredLog], lamport: UInt64)
   case left(ChannelID)
-  case outboxRestored([OutboxMessage])
+  /// Oldest first.
+  case outboxRestored([RestoredOutboxMessage])
+  /// The disk has let go of what was too old.
+  case pruned(ChannelID, [LogFloor])
 
   case submitted(ChannelID, Submission)
   case entrySigned(ChannelID, Entry)
@@ -81,13 +109,19 @@ package enum MessagingRecord: Equatable, Sendable {
   case outboxAdd(OutboxMessage, queuedAt: UInt64)
   case outboxRemove(PeerID, MessageID)
   case delivered(ChannelID, log: Instance, PeerID, number: UInt64)
+  /// What is not here up to this number is to be had from nobody.
+  case floor(ChannelID, LogKey, UInt64)
+
+  static func byteCount(of entry: Entry) -> Int {
+    200 + entry.items.reduce(0) { $0 + 48 + ($1.body?.count ?? 0) }
+  }
 
   var byteCount: Int {
     switch self {
-    case .entry(_, let entry): 200 + entry.items.reduce(0) { $0 + 48 + ($1.body?.count ?? 0) }
+    case .entry(_, let entry): Self.byteCount(of: entry)
     case .peerMessage(_, _, let json, _): 120 + json.count
     case .outboxAdd(let message, _): 120 + message.json.count
-    case .outboxRemove, .delivered: 120
+    case .outboxRemove, .delivered, .floor: 120
     }
   }
 }
@@ -115,11 +149,15 @@ package enum MessagingNotice: Equatable, Sendable {
   case delivered(ChannelID, log: Instance, through: UInt64, to: PeerID)
   case peerMessage(PeerID, MessageID, json: [UInt8], cursor: UInt64)
   case peerDelivered(PeerID, MessageID)
+  /// It waited for as long as it may, in vain, and is no longer tried.
+  case peerExpired(PeerID, MessageID)
 }
 
 package enum MessagingFailure: Equatable, Sendable {
   case notInChannel
   /// So many bytes wait to be written already.
   case queueFull(byteCount: Int, byteCountMax: Int)
+  /// So many messages, or bytes, wait for peers who are away.
+  case outboxFull(count: Int, countMax: Int, byteCount: Int, byteCountMax: Int)
   case disk(String)
 }

@@ -7,7 +7,7 @@ package struct MessagingMachine: Sendable {
   package let me: PeerID
   package let instance: Instance
   var channels: [ChannelID: ChannelLog] = [:]
-  var outbox: [PeerID: PeerQueue] = [:]
+  var outbox: Outbox
   /// How far our log of this run went in channels that we left: should we come back, no number is given twice.
   var departed: [ChannelID: LogState] = [:]
   var jitter: Jitter
@@ -22,15 +22,13 @@ package struct MessagingMachine: Sendable {
   var retryAt: Instant?
   var nextBatch: UInt64 = 1
   var nextRequest: UInt64 = 1
-  var nextLoad: UInt64 = 1
-  var loads: [LoadID: (peer: PeerID, channel: ChannelID, request: UInt64)] = [:]
-  /// Requests that others wait on while one of theirs is being answered.
-  var asked: [PeerID: [(channel: ChannelID, request: UInt64, ranges: [LogRange])]] = [:]
+  var asks = AskQueue()
   package private(set) var refusedCount: UInt64 = 0
 
-  package init(me: PeerID, instance: Instance, seed: UInt64) {
+  package init(me: PeerID, instance: Instance, seed: UInt64, outbox limits: OutboxLimits = OutboxLimits()) {
     self.me = me
     self.instance = instance
+    outbox = Outbox(limits)
     jitter = Jitter(seed: seed)
   }
 
@@ -49,11 +47,8 @@ package struct MessagingMachine: Sendable {
       guard channels[channel] == nil else { return [] }
       return joined(channel, logs, lamport)
     case .left(let channel): return left(channel)
-    case .outboxRestored(let messages):
-      for message in messages { outbox[message.peer, default: PeerQueue()].add(message, nil) }
-      return messages.map(\.peer).reduce(into: []) { peers, peer in
-        if !peers.contains(peer) { peers.append(peer) }
-      }.flatMap { sendOutbox(to: $0, now) }
+    case .outboxRestored(let messages): return outboxRestored(messages, now)
+    case .pruned(let channel, let floors): return pruned(channel, floors)
     case .submitted(let channel, let submission): return submitted(channel, submission, now)
     case .entrySigned(let channel, let entry): return signed(channel, entry, now)
     case .entryHeard(let channel, let bytes, _): return heard(channel, bytes, now)
@@ -69,31 +64,28 @@ package struct MessagingMachine: Sendable {
       return acknowledged(channel, peer, log, number, now)
     case .sessionMessage(let peer, let message): return received(message, peer, now)
     case .sessionFailed(let peer): return sessionFailed(peer, now)
-    case .told(let request, let message, let queuedAt): return told(request, message, queuedAt)
+    case .told(let request, let message, let queuedAt): return told(request, message, queuedAt, now)
     case .woke: return woke(now)
     }
   }
 
-  /// Numbers of ours that are on their way to the disk since before we left are taken, whatever the disk said.
   private mutating func joined(_ channel: ChannelID, _ logs: [RestoredLog], _ lamport: UInt64) -> [MessagingEffect] {
-    var log = ChannelLog(logs: logs, lamport: lamport)
-    if let own = departed.removeValue(forKey: channel) {
-      var state = log.logs[ownLogKey] ?? LogState()
-      state.stored = max(state.stored, own.stored)
-      state.queued = max(state.stored, own.queued)
-      state.announced = max(state.announced, state.queued)
-      log.logs[ownLogKey] = state
-      log.ownInFlight = state.stored < state.queued
-      log.digest = log.currentDigest
-    }
-    channels[channel] = log
+    channels[channel] = ChannelLog(logs: logs, lamport: lamport)
+    if let own = departed.removeValue(forKey: channel) { channels[channel]!.merge(ownLogKey, own) }
+    return [headsChanged(channel)]
+  }
+
+  private mutating func pruned(_ channel: ChannelID, _ floors: [LogFloor]) -> [MessagingEffect] {
+    guard channels[channel] != nil else { return [] }
+    for floor in floors { channels[channel]!.raiseFloor(floor.key, floor.floor) }
+    channels[channel]!.refreshDigest()
     return [headsChanged(channel)]
   }
 
   private mutating func left(_ channel: ChannelID) -> [MessagingEffect] {
     guard let log = channels.removeValue(forKey: channel) else { return [] }
     departed[channel] = log.logs[ownLogKey]
-    let requests = log.submissions.map(\.request) + log.waiting.values.flatMap { $0 }
+    let requests = log.submissions.waiting.map(\.request) + log.waiting.values.flatMap { $0 }
     return requests.map { .notify(.failed($0, .notInChannel)) }
   }
 
@@ -149,10 +141,7 @@ package struct MessagingMachine: Sendable {
       }
       channels[channel]!.waiting = [:]
     }
-    for peer in outbox.keys.sorted() {
-      effects += outbox[peer]!.failRequests().map { .notify(.failed($0, .disk(reason))) }
-    }
-    return effects
+    return effects + outbox.failRequests().map { .notify(.failed($0, .disk(reason))) }
   }
 
   private mutating func persisted(_ id: UInt64, _ cursors: [UInt64], _ now: Instant) -> [MessagingEffect] {
@@ -165,7 +154,7 @@ package struct MessagingMachine: Sendable {
       switch record {
       case .entry(let channel, let entry):
         guard channels[channel] != nil else {
-          if entry.key == ownLogKey { departed[channel]?.stored = entry.number }
+          if entry.key == ownLogKey { departed[channel]?.store(entry.number) }
           continue
         }
         effects += stored(channel, entry, cursor, now)
@@ -174,11 +163,15 @@ package struct MessagingMachine: Sendable {
         if !isOwn { effects.append(.tell(.links(.send(peer, .peerStored(id))))) }
         if cursor != 0 { effects.append(.notify(.peerMessage(peer, id, json: json, cursor: cursor))) }
       case .outboxAdd(let message, _): effects += outboxStored(message, now)
+      case .floor(let channel, let key, let floor):
+        guard channels[channel] != nil else { continue }
+        channels[channel]!.raiseFloor(key, floor)
+        changed.insert(channel)
       case .outboxRemove, .delivered: break
       }
     }
     for channel in changed.sorted() {
-      channels[channel]!.digest = channels[channel]!.currentDigest
+      channels[channel]!.refreshDigest()
       effects.append(headsChanged(channel))
       effects += flushSubmissions(channel, now)
       if channels[channel]!.request == nil, !channels[channel]!.lacking.isEmpty,
@@ -194,30 +187,16 @@ package struct MessagingMachine: Sendable {
   private mutating func stored(
     _ channel: ChannelID, _ entry: Entry, _ cursor: UInt64, _ now: Instant
   ) -> [MessagingEffect] {
-    var log = channels[channel]!
-    var state = log.logs[entry.key] ?? LogState()
-    if entry.number == state.stored + 1 {
-      state.stored += 1
-      // Numbers beyond a hole that has just been closed are on disk already, or follow in this batch.
-      while state.stored < state.queued, state.wasStoredBeyond.contains(state.stored + 1) {
-        state.stored += 1
-        state.wasStoredBeyond.remove(state.stored)
-      }
-    } else if entry.number > state.stored {
-      state.wasStoredBeyond.insert(entry.number)
-    }
-    log.logs[entry.key] = state
+    channels[channel]!.store(entry.key, entry.number)
     var effects: [MessagingEffect] = []
     if entry.key == ownLogKey {
-      log.ownInFlight = log.logs[ownLogKey]!.stored < log.logs[ownLogKey]!.queued
-      for request in log.waiting.removeValue(forKey: entry.number) ?? [] {
+      channels[channel]!.ownInFlight = channels[channel]!.logs[ownLogKey]!.isInFlight
+      for request in channels[channel]!.waiting.removeValue(forKey: entry.number) ?? [] {
         effects.append(.notify(.stored(request, channel, entry.key, number: entry.number)))
       }
-    } else if log.present[entry.key.author] != nil {
-      log.toAcknowledge.insert(entry.key.author)
-      log.acknowledgeAt = log.acknowledgeAt ?? now + MessagingRule.acknowledgeWithin
+    } else if channels[channel]!.present[entry.key.author] != nil {
+      acknowledgeSoon(channel, entry.key.author, now)
     }
-    channels[channel] = log
     if cursor != 0 {
       effects.append(.notify(.entryStored(channel, entry, cursor: cursor)))
       if entry.isHidden { effects.append(.tell(.membership(.hiddenEntryStored(channel, entry)))) }
@@ -228,7 +207,7 @@ package struct MessagingMachine: Sendable {
   // MARK: Time
 
   private var nextDue: Instant? {
-    ([retryAt, lazyAt] + channels.values.map(\.nextDue) + outbox.values.map(\.nextDue)).compactMap { $0 }.min()
+    ([retryAt, lazyAt, outbox.nextDue] + channels.values.map(\.nextDue)).compactMap { $0 }.min()
   }
 
   private mutating func woke(_ now: Instant) -> [MessagingEffect] {
@@ -247,7 +226,6 @@ package struct MessagingMachine: Sendable {
       effects += repairDue(channel, now)
       effects += syncDue(channel, now)
     }
-    for peer in outbox.keys.sorted() { effects += resendDue(peer, now) }
-    return effects
+    return effects + outboxDue(now)
   }
 }

@@ -1,73 +1,75 @@
 import ParleyVocabulary
 import ParleyWire
 
-/// Messages to one peer that it has not stored yet, oldest first.
-struct PeerQueue: Equatable, Sendable {
-  static let inFlightMax = 32
+/// What waits for peers: bounded in number and bytes, and each for a time.
+struct Outbox: Sendable {
+  let limits: OutboxLimits
+  private var queues: [PeerID: PeerQueue] = [:]
+  private(set) var count = 0
+  private(set) var byteCount = 0
 
-  struct Item: Equatable, Sendable {
-    let message: OutboxMessage
-    /// Calls that wait for it to be stored.
-    var requests: [RequestID]
-    var isStored: Bool
-    var isSent = false
+  init(_ limits: OutboxLimits) { self.limits = limits }
+
+  func has(_ message: OutboxMessage) -> Bool {
+    queues[message.peer]?.contains(message.id) ?? false
   }
 
-  private(set) var items: [Item] = []
-  /// When to say again what is sent and unanswered.
-  private(set) var nextDue: Instant?
-
-  /// Nil: from the disk. Said twice under one ID, it is sent once.
-  mutating func add(_ message: OutboxMessage, _ request: RequestID?) {
-    if let index = items.firstIndex(where: { $0.message.id == message.id }) {
-      if let request { items[index].requests.append(request) }
-    } else {
-      items.append(Item(message: message, requests: request.map { [$0] } ?? [], isStored: request == nil))
-    }
+  /// Whether another one of this size may wait.
+  func failure(adding message: OutboxMessage) -> MessagingFailure? {
+    let bytes = byteCount + message.json.count
+    guard count >= limits.countMax || bytes > limits.byteCountMax else { return nil }
+    return .outboxFull(
+      count: count, countMax: limits.countMax, byteCount: bytes, byteCountMax: limits.byteCountMax)
   }
 
-  mutating func failRequests() -> [RequestID] {
-    let failed = items.flatMap(\.requests)
-    for index in items.indices { items[index].requests = [] }
-    return failed
+  mutating func add(_ message: OutboxMessage, _ request: RequestID?, expiresAt: Instant) {
+    guard queues[message.peer, default: PeerQueue()].add(message, request, expiresAt: expiresAt) else { return }
+    count += 1
+    byteCount += message.json.count
   }
 
-  /// The calls that wait for it, once.
-  mutating func stored(_ id: MessageID) -> [RequestID] {
-    guard let index = items.firstIndex(where: { $0.message.id == id }) else { return [] }
-    items[index].isStored = true
-    defer { items[index].requests = [] }
-    return items[index].requests
+  mutating func stored(_ message: OutboxMessage) -> [RequestID] { queues[message.peer]?.stored(message.id) ?? [] }
+
+  mutating func remove(_ peer: PeerID, _ id: MessageID) -> PeerQueue.Item? {
+    guard let item = queues[peer]?.remove(id) else { return nil }
+    forget(item)
+    return item
   }
 
-  /// Nil when it was not there; else the calls that still wait for a second record of it.
-  mutating func remove(_ id: MessageID) -> [RequestID]? {
-    items.firstIndex(where: { $0.message.id == id }).map { items.remove(at: $0).requests }
+  private mutating func forget(_ item: PeerQueue.Item) {
+    count -= 1
+    byteCount -= item.message.json.count
+    if queues[item.message.peer]?.isEmpty == true { queues[item.message.peer] = nil }
   }
 
-  mutating func takeUnsent(_ now: Instant) -> [OutboxMessage] {
-    var taken: [OutboxMessage] = []
-    for index in items.indices.prefix(Self.inFlightMax) where items[index].isStored && !items[index].isSent {
-      items[index].isSent = true
-      taken.append(items[index].message)
-    }
-    nextDue = items.contains(where: \.isSent) ? now + MessagingRule.resendPeer : nil
-    return taken
+  mutating func takeExpired(_ now: Instant) -> [PeerQueue.Item] {
+    var expired: [PeerQueue.Item] = []
+    for peer in queues.keys.sorted() { expired += queues[peer]!.takeExpired(now) }
+    for item in expired { forget(item) }
+    return expired
   }
 
-  mutating func pause() {
-    for index in items.indices { items[index].isSent = false }
-    nextDue = nil
+  mutating func takeUnsent(_ peer: PeerID, _ now: Instant) -> [OutboxMessage] { queues[peer]?.takeUnsent(now) ?? [] }
+
+  mutating func failRequests() -> [RequestID] { queues.keys.sorted().flatMap { queues[$0]!.failRequests() } }
+
+  mutating func pause(_ peer: PeerID) { queues[peer]?.pause() }
+
+  mutating func sessionFailed(_ peer: PeerID, _ now: Instant) {
+    queues[peer]?.pause(resendAt: now + .milliseconds(500))
   }
 
-  mutating func sessionFailed(_ now: Instant) {
-    for index in items.indices { items[index].isSent = false }
-    nextDue = items.isEmpty ? nil : now + .milliseconds(500)
+  var nextDue: Instant? { queues.values.compactMap(\.nextDue).min() }
+
+  func resendsDue(_ now: Instant) -> [PeerID] {
+    queues.filter { $0.value.resendAt.map { $0 <= now } ?? false }.keys.sorted()
   }
 }
 
 extension MessagingMachine {
-  mutating func told(_ request: RequestID, _ message: OutboxMessage, _ queuedAt: UInt64) -> [MessagingEffect] {
+  mutating func told(
+    _ request: RequestID, _ message: OutboxMessage, _ queuedAt: UInt64, _ now: Instant
+  ) -> [MessagingEffect] {
     guard recordsByteCount <= MessagingRule.recordsByteCountMax else {
       return [
         .notify(
@@ -75,28 +77,47 @@ extension MessagingMachine {
             request, .queueFull(byteCount: recordsByteCount, byteCountMax: MessagingRule.recordsByteCountMax)))
       ]
     }
-    outbox[message.peer, default: PeerQueue()].add(message, request)
+    if !outbox.has(message), let failure = outbox.failure(adding: message) {
+      return [.notify(.failed(request, failure))]
+    }
+    outbox.add(message, request, expiresAt: now + outbox.limits.lifetime)
     enqueue(.outboxAdd(message, queuedAt: queuedAt))
     enqueue(.peerMessage(message.peer, message.id, json: message.json, isOwn: true))
     return []
   }
 
+  /// What waited in an earlier run goes on waiting for the rest of its time.
+  mutating func outboxRestored(_ messages: [RestoredOutboxMessage], _ now: Instant) -> [MessagingEffect] {
+    var peers: Set<PeerID> = []
+    for restored in messages {
+      let left = max(0, outbox.limits.lifetime.microseconds - max(0, restored.age.microseconds))
+      outbox.add(restored.message, nil, expiresAt: now + Span(microseconds: left))
+      peers.insert(restored.message.peer)
+    }
+    return peers.sorted().flatMap { sendOutbox(to: $0, now) }
+  }
+
   mutating func outboxStored(_ message: OutboxMessage, _ now: Instant) -> [MessagingEffect] {
-    let effects = (outbox[message.peer]?.stored(message.id) ?? []).map { MessagingEffect.notify(.queued($0)) }
+    let effects = outbox.stored(message).map { MessagingEffect.notify(.queued($0)) }
     return effects + sendOutbox(to: message.peer, now)
   }
 
   mutating func sendOutbox(to peer: PeerID, _ now: Instant) -> [MessagingEffect] {
-    guard outbox[peer] != nil, isPresent(peer) else { return [] }
-    return outbox[peer]!.takeUnsent(now).map {
-      .tell(.links(.send(peer, .peerMessage($0.id, json: $0.json))))
-    }
+    guard isPresent(peer) else { return [] }
+    return outbox.takeUnsent(peer, now).map { .tell(.links(.send(peer, .peerMessage($0.id, json: $0.json)))) }
   }
 
-  mutating func resendDue(_ peer: PeerID, _ now: Instant) -> [MessagingEffect] {
-    guard let due = outbox[peer]?.nextDue, due <= now else { return [] }
-    outbox[peer]!.pause()
-    return sendOutbox(to: peer, now)
+  mutating func outboxDue(_ now: Instant) -> [MessagingEffect] {
+    var effects: [MessagingEffect] = []
+    for item in outbox.takeExpired(now) {
+      enqueue(.outboxRemove(item.message.peer, item.message.id))
+      effects.append(.notify(.peerExpired(item.message.peer, item.message.id)))
+    }
+    for peer in outbox.resendsDue(now) {
+      outbox.pause(peer)
+      effects += sendOutbox(to: peer, now)
+    }
+    return effects
   }
 
   /// From the session's authenticated peer. What is malformed or names another sender is refused and not acknowledged.
@@ -111,10 +132,9 @@ extension MessagingMachine {
   }
 
   mutating func peerStored(_ id: MessageID, _ peer: PeerID, _ now: Instant) -> [MessagingEffect] {
-    guard let requests = outbox[peer]?.remove(id) else { return [] }
-    if outbox[peer]!.items.isEmpty { outbox[peer] = nil }
+    guard let item = outbox.remove(peer, id) else { return [] }
     enqueue(.outboxRemove(peer, id))
     // The next one takes its place among those in flight.
-    return requests.map { .notify(.queued($0)) } + [.notify(.peerDelivered(peer, id))] + sendOutbox(to: peer, now)
+    return item.requests.map { .notify(.queued($0)) } + [.notify(.peerDelivered(peer, id))] + sendOutbox(to: peer, now)
   }
 }

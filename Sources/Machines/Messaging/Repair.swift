@@ -10,49 +10,55 @@ extension MessagingMachine {
   }
 
   mutating func repairDue(_ channel: ChannelID, _ now: Instant) -> [MessagingEffect] {
-    var log = channels[channel]!
-    if let request = log.request, request.deadline <= now {
-      if !request.hasProgressed { log.tried.insert(request.peer) }
-      log.request = nil
-      log.repairAt = now
+    if let request = channels[channel]!.request, request.deadline <= now {
+      if !request.hasProgressed { channels[channel]!.tried.insert(request.peer) }
+      channels[channel]!.request = nil
+      channels[channel]!.repairAt = now
     }
-    channels[channel] = log
-    guard log.request == nil, let at = log.repairAt, at <= now else { return [] }
+    guard channels[channel]!.request == nil, let at = channels[channel]!.repairAt, at <= now else { return [] }
+    channels[channel]!.repairAt = nil
+    // An answer is worth what could be verified of it, or one who sends rubbish would be asked for ever.
+    if let asked = channels[channel]!.lastAsked, asked.arrivals == channels[channel]!.arrivalCount {
+      channels[channel]!.tried.insert(asked.peer)
+    }
+    channels[channel]!.lastAsked = nil
+    if channels[channel]!.hasFloors { _ = settleFloors(channel, isSure: false, now) }
     return askNext(channel, now)
   }
 
   /// Asks one holder for what is missing.
   private mutating func askNext(_ channel: ChannelID, _ now: Instant) -> [MessagingEffect] {
-    var log = channels[channel]!
-    log.repairAt = nil
-    defer { channels[channel] = log }
-    // An answer is worth what could be verified of it, or one who sends rubbish would be asked for ever.
-    if let asked = log.lastAsked, asked.arrivals == log.arrivalCount { log.tried.insert(asked.peer) }
-    log.lastAsked = nil
-    guard !log.lacking.isEmpty, !log.present.isEmpty,
+    guard !channels[channel]!.lacking.isEmpty, !channels[channel]!.present.isEmpty,
       recordsByteCount < MessagingRule.recordsByteCountMax / 2
     else { return [] }
-    guard let peer = holder(log) else {
-      // Everybody was asked in vain: again later, whoever is there then.
-      log.tried = []
-      log.repairAt = now + log.repairDelay
-      log.repairDelay = min(log.repairDelay * 2, MessagingRule.repairSlowest)
+    guard let peer = holder(channels[channel]!) else {
+      // Everybody was asked in vain: what nobody has any more is passed over; the rest again later, of whoever is there.
+      if settleFloors(channel, isSure: true, now), !channels[channel]!.lacking.isEmpty { return askNext(channel, now) }
+      channels[channel]!.tried = []
+      channels[channel]!.repairAt = now + channels[channel]!.repairDelay
+      channels[channel]!.repairDelay = min(channels[channel]!.repairDelay * 2, MessagingRule.repairSlowest)
       return []
     }
     var ranges: [LogRange] = []
-    for key in log.lacking.sorted() {
-      ranges += log.logs[key]!.missing(key, countMax: 8)
+    for key in channels[channel]!.lacking.sorted() {
+      ranges += channels[channel]!.logs[key]!.missing(key, countMax: 8)
       if ranges.count >= SessionMessage.rangesCountMax { break }
     }
     let id = nextRequest
     nextRequest += 1
-    log.request = .init(peer: peer, id: id, deadline: now + MessagingRule.repairTimeout)
-    log.lastAsked = (peer, log.arrivalCount)
-    return [
-      .tell(
-        .links(
-          .send(peer, .want(channel, request: id, Array(ranges.prefix(SessionMessage.rangesCountMax))))))
-    ]
+    channels[channel]!.request = .init(peer: peer, id: id, deadline: now + MessagingRule.repairTimeout)
+    channels[channel]!.lastAsked = (peer, channels[channel]!.arrivalCount)
+    return [toSession(peer, .want(channel, request: id, Array(ranges.prefix(SessionMessage.rangesCountMax))))]
+  }
+
+  /// True when something is no longer waited for.
+  private mutating func settleFloors(_ channel: ChannelID, isSure: Bool, _ now: Instant) -> Bool {
+    let settled = channels[channel]!.settleFloors(isSure: isSure, now)
+    for (key, floor, entries) in settled {
+      enqueue(.floor(channel, key, floor))
+      for entry in entries { enqueue(.entry(channel, entry)) }
+    }
+    return !settled.isEmpty
   }
 
   /// Whose heads told of it, else an author of what is missing, else anybody; nobody twice in vain.
@@ -69,9 +75,13 @@ extension MessagingMachine {
 
   mutating func received(_ message: SessionMessage, _ peer: PeerID, _ now: Instant) -> [MessagingEffect] {
     switch message {
-    case .heads(let channel, let heads, let isLast, let answerWanted):
-      return heardHeads(channel, heads, isLast, answerWanted, peer, now)
-    case .want(let channel, let request, let ranges): return wanted(channel, request, ranges, peer)
+    case .heads(let channel, let buckets, let heads, let isLast, let answerWanted):
+      return heardHeads(channel, buckets, heads, isLast, answerWanted, peer, now)
+    case .summary(let channel, let digests): return heardSummary(channel, digests, peer)
+    case .want(let channel, let request, let ranges):
+      guard channels[channel] != nil else { return [] }
+      asks.add(.init(peer: peer, channel: channel, request: request, ranges: ranges))
+      return startLoads()
     case .entries(let channel, let request, let entries, let isLast):
       return heardEntries(channel, request, entries, isLast, peer, now)
     case .peerMessage(let id, let json): return heardPeerMessage(id, json, peer)
@@ -81,59 +91,89 @@ extension MessagingMachine {
   }
 
   private mutating func heardHeads(
-    _ channel: ChannelID, _ heads: [Head], _ isLast: Bool, _ answerWanted: Bool, _ peer: PeerID, _ now: Instant
+    _ channel: ChannelID, _ buckets: BucketSet, _ heads: [Head], _ isLast: Bool, _ answerWanted: Bool, _ peer: PeerID,
+    _ now: Instant
   ) -> [MessagingEffect] {
     guard channels[channel] != nil else { return [] }
-    for head in heads where head.number > 0 { channels[channel]!.announce(head.key, head.number) }
+    for head in heads where head.number > 0 && head.key != ownLogKey {
+      channels[channel]!.announce(head.key, head.number)
+      channels[channel]!.hearFloor(head, of: peer)
+    }
     guard isLast else { return [] }
+    channels[channel]!.headsHeard.insert(peer)
     channels[channel]!.informant = peer
     channels[channel]!.hasSynced = true
     channels[channel]!.tried.remove(peer)
     channels[channel]!.repairDelay = .milliseconds(250)
+    var effects: [MessagingEffect] = []
+    if answerWanted {
+      effects = headsMessages(channel, buckets, answerWanted: false).map { toSession(peer, $0) }
+    }
+    if channels[channel]!.hasFloors {
+      _ = settleFloors(channel, isSure: false, now)
+      effects += askForFloors(channel, now)
+    }
     if !channels[channel]!.lacking.isEmpty, channels[channel]!.request == nil { channels[channel]!.repairAt = now }
-    let answer = answerWanted ? headsMessages(channel, answerWanted: false).map { toSession(peer, $0) } : []
-    return answer + repairDue(channel, now)
+    return effects + repairDue(channel, now)
+  }
+
+  /// Where the logs begin is asked of a few before anything is passed over.
+  private mutating func askForFloors(_ channel: ChannelID, _ now: Instant) -> [MessagingEffect] {
+    let unheard = channels[channel]!.present.keys.filter { !channels[channel]!.headsHeard.contains($0) }
+    let heardCount = channels[channel]!.present.count - unheard.count
+    guard channels[channel]!.hasFloors, heardCount < MessagingRule.floorWitnesses,
+      let next = unheard.sorted().randomElement(using: &jitter)
+    else { return [] }
+    return compare(channel, with: next)
   }
 
   private func toSession(_ peer: PeerID, _ message: SessionMessage) -> MessagingEffect {
     .tell(.links(.send(peer, message)))
   }
 
-  private func headsMessages(_ channel: ChannelID, answerWanted: Bool) -> [SessionMessage] {
-    // Of a log with a hole the highest number that is here: who lacks it asks for what we have of the rest.
-    let heads = channels[channel]!.logs.map { key, log in
-      Head(key: key, number: max(log.stored, log.wasStoredBeyond.max() ?? 0))
-    }.filter { $0.number > 0 }.sorted { $0.key < $1.key }
+  private func headsMessages(_ channel: ChannelID, _ buckets: BucketSet, answerWanted: Bool) -> [SessionMessage] {
+    let heads = channels[channel]!.heads(in: buckets, own: ownLogKey)
     var messages: [SessionMessage] = []
     var start = 0
     repeat {
       let end = min(start + SessionMessage.headsCountMax, heads.count)
       messages.append(
         .heads(
-          channel, Array(heads[start..<end]), isLast: end == heads.count,
+          channel, buckets, Array(heads[start..<end]), isLast: end == heads.count,
           answerWanted: answerWanted && end == heads.count))
       start = end
     } while start < heads.count
     return messages
   }
 
-  private mutating func wanted(
-    _ channel: ChannelID, _ request: UInt64, _ ranges: [LogRange], _ peer: PeerID
-  ) -> [MessagingEffect] {
-    guard channels[channel] != nil else { return [] }
-    if loads.values.contains(where: { $0.peer == peer }) {
-      // One answer at a time to each; what waits is bounded.
-      if asked[peer, default: []].count < 4 { asked[peer, default: []].append((channel, request, ranges)) }
-      return []
+  /// Of few logs all heads; of many the buckets first, so that the cost grows with the difference.
+  private mutating func compare(_ channel: ChannelID, with peer: PeerID) -> [MessagingEffect] {
+    let log = channels[channel]!
+    if log.logs.count > MessagingRule.headsAtOnceMax {
+      return [toSession(peer, .summary(channel, log.bucketDigests))]
     }
-    let id = LoadID(nextLoad)
-    nextLoad += 1
-    loads[id] = (peer, channel, request)
-    return [.load(id, channel, ranges, byteCountMax: MessagingRule.answerByteCountMax)]
+    return headsMessages(channel, .all, answerWanted: true).map { toSession(peer, $0) }
+  }
+
+  private mutating func heardSummary(
+    _ channel: ChannelID, _ digests: [UInt8: HeadsDigest], _ peer: PeerID
+  ) -> [MessagingEffect] {
+    guard let log = channels[channel] else { return [] }
+    let differing = (UInt8.min...UInt8.max).filter { digests[$0] != log.bucketDigests[$0] }
+    guard !differing.isEmpty else { return [] }
+    return headsMessages(channel, BucketSet(differing), answerWanted: true).map { toSession(peer, $0) }
+  }
+
+  private mutating func startLoads() -> [MessagingEffect] {
+    var effects: [MessagingEffect] = []
+    while let (id, ask) = asks.start() {
+      effects.append(.load(id, ask.channel, ask.ranges, byteCountMax: MessagingRule.answerByteCountMax))
+    }
+    return effects
   }
 
   mutating func loaded(_ id: LoadID, _ entries: [[UInt8]]) -> [MessagingEffect] {
-    guard let load = loads.removeValue(forKey: id) else { return [] }
+    guard let load = asks.finish(id) else { return [] }
     var messages: [SessionMessage] = []
     var part: [[UInt8]] = []
     var byteCount = SessionMessage.entriesOverheadByteCount
@@ -148,13 +188,7 @@ extension MessagingMachine {
       byteCount += added
     }
     messages.append(.entries(load.channel, request: load.request, part, isLast: true))
-    var effects = messages.map { toSession(load.peer, $0) }
-    if var waiting = asked[load.peer], !waiting.isEmpty {
-      let next = waiting.removeFirst()
-      asked[load.peer] = waiting.isEmpty ? nil : waiting
-      effects += wanted(next.channel, next.request, next.ranges, load.peer)
-    }
-    return effects
+    return messages.map { toSession(load.peer, $0) } + startLoads()
   }
 
   private mutating func heardEntries(
@@ -163,14 +197,12 @@ extension MessagingMachine {
     guard channels[channel] != nil else { return [] }
     var effects: [MessagingEffect] = []
     for bytes in entries { effects += heard(channel, bytes, now) }
-    guard var active = channels[channel]!.request, active.peer == peer, active.id == request else { return effects }
-    if !entries.isEmpty {
-      active.hasProgressed = true
-    }
-    active.deadline = now + MessagingRule.repairTimeout
-    channels[channel]!.request = isLast ? nil : active
+    guard let active = channels[channel]!.request, active.peer == peer, active.id == request else { return effects }
+    if !entries.isEmpty { channels[channel]!.request!.hasProgressed = true }
+    channels[channel]!.request!.deadline = now + MessagingRule.repairTimeout
     if isLast {
-      if !active.hasProgressed { channels[channel]!.tried.insert(peer) }
+      if !channels[channel]!.request!.hasProgressed { channels[channel]!.tried.insert(peer) }
+      channels[channel]!.request = nil
       // The signatures of this answer are checked before the next question is put.
       channels[channel]!.repairAt = now
     }
@@ -183,18 +215,18 @@ extension MessagingMachine {
       channels[channel]!.tried.insert(peer)
       channels[channel]!.repairAt = now + .milliseconds(100)
     }
-    asked[peer] = nil
-    outbox[peer]?.sessionFailed(now)
+    asks.forget(peer)
+    outbox.sessionFailed(peer, now)
     return []
   }
 
   // MARK: Reconciliation
 
   mutating func syncDue(_ channel: ChannelID, _ now: Instant) -> [MessagingEffect] {
-    var log = channels[channel]!
-    guard let at = log.syncAt, at <= now else { return [] }
+    guard let at = channels[channel]!.syncAt, at <= now else { return [] }
+    let log = channels[channel]!
     let differing = log.present.filter { $0.value.facts.digest != log.digest }.keys.sorted()
-    guard !differing.isEmpty else {
+    guard let peer = differing.randomElement(using: &jitter) else {
       channels[channel]!.syncAt = nil
       return []
     }
@@ -203,10 +235,8 @@ extension MessagingMachine {
       channels[channel]!.syncAt = arrival + MessagingRule.digestPatience
       return []
     }
-    let peer = differing.randomElement(using: &jitter)!
-    log.syncAt = now + log.syncDelay
-    log.syncDelay = min(log.syncDelay * 2, MessagingRule.syncSlowest)
-    channels[channel] = log
-    return headsMessages(channel, answerWanted: true).map { toSession(peer, $0) }
+    channels[channel]!.syncAt = now + log.syncDelay
+    channels[channel]!.syncDelay = min(log.syncDelay * 2, MessagingRule.syncSlowest)
+    return compare(channel, with: peer)
   }
 }

@@ -3,8 +3,8 @@ import ParleyWire
 
 extension MessagingMachine {
   mutating func submitted(_ channel: ChannelID, _ submission: Submission, _ now: Instant) -> [MessagingEffect] {
-    guard var log = channels[channel] else { return [.notify(.failed(submission.request, .notInChannel))] }
-    let byteCount = log.submissionsByteCount + submission.json.count
+    guard channels[channel] != nil else { return [.notify(.failed(submission.request, .notInChannel))] }
+    let byteCount = channels[channel]!.submissions.byteCount + submission.json.count
     guard byteCount <= MessagingRule.submissionsByteCountMax,
       recordsByteCount <= MessagingRule.recordsByteCountMax
     else {
@@ -15,20 +15,17 @@ extension MessagingMachine {
             .queueFull(byteCount: byteCount, byteCountMax: MessagingRule.submissionsByteCountMax)))
       ]
     }
-    log.submissions.append(submission)
-    log.submissionsByteCount = byteCount
-    channels[channel] = log
+    channels[channel]!.submissions.append(submission)
     return flushSubmissions(channel, now)
   }
 
   /// While one entry is on its way to the disk, what is said meanwhile gathers and shares the next: under load the
   /// entries fill.
   mutating func flushSubmissions(_ channel: ChannelID, _ now: Instant) -> [MessagingEffect] {
-    var log = channels[channel]!
-    guard !log.ownInFlight, let first = log.submissions.first else { return [] }
+    guard !channels[channel]!.ownInFlight, let first = channels[channel]!.submissions.first else { return [] }
     var taken = 0
     var byteCount = Entry.overheadByteCount
-    for submission in log.submissions {
+    for submission in channels[channel]!.submissions.waiting {
       let added = Entry.byteCount(ofBody: submission.json.count)
       guard submission.isHidden == first.isHidden, taken < Limit.messagesPerEntryMax,
         byteCount + added <= Limit.entryByteCountMax
@@ -37,25 +34,7 @@ extension MessagingMachine {
       taken += 1
     }
     precondition(taken > 0, "the size of a message was checked before it was submitted")
-    let batch = log.submissions.prefix(taken)
-    log.submissions.removeFirst(taken)
-    log.submissionsByteCount -= batch.reduce(0) { $0 + $1.json.count }
-    var own = log.logs[ownLogKey] ?? LogState()
-    own.queued += 1
-    own.announced = max(own.announced, own.queued)
-    log.logs[ownLogKey] = own
-    log.ownInFlight = true
-    log.lamport = log.clock + 1
-    log.lastTimestamp = max(log.lastTimestamp, batch.last!.timestamp)
-    log.waiting[own.queued] = batch.map(\.request)
-    channels[channel] = log
-    return [
-      .sign(
-        channel,
-        Entry(
-          key: ownLogKey, number: own.queued, lamport: log.lamport, timestamp: log.lastTimestamp,
-          isHidden: first.isHidden, items: batch.map { Entry.Item(kind: $0.kind, body: $0.json) }))
-    ]
+    return [.sign(channel, channels[channel]!.makeEntry(ownLogKey, isHidden: first.isHidden, messageCount: taken))]
   }
 
   /// On the wire at once; promised only when it is on the disk.
@@ -71,51 +50,54 @@ extension MessagingMachine {
   mutating func acknowledged(
     _ channel: ChannelID, _ peer: PeerID, _ log: Instance, _ number: UInt64, _ now: Instant
   ) -> [MessagingEffect] {
-    guard log == instance, var state = channels[channel], var member = state.present[peer] else { return [] }
+    guard log == instance, let member = channels[channel]?.present[peer] else { return [] }
     // Nobody can have what was not said: a larger number is a lie or a fault.
-    let said = state.logs[ownLogKey]?.queued ?? 0
+    let said = channels[channel]!.logs[ownLogKey]?.queued ?? 0
     guard number <= said, number > member.acknowledged else { return [] }
-    member.acknowledged = number
-    state.present[peer] = member
-    channels[channel] = state
+    channels[channel]!.present[peer]!.acknowledged = number
     lazyRecords.append(.delivered(channel, log: instance, peer, number: number))
     lazyAt = lazyAt ?? now + MessagingRule.lazyFlush
     return [.notify(.delivered(channel, log: instance, through: number, to: peer))]
   }
 
-  /// Whether this member acknowledges that author's entries: all do up to 32 present, beyond that a choice that both
-  /// can compute.
+  /// Whether this member acknowledges that author's entries: all do below 64 present; beyond that a choice that both
+  /// can compute, of 32 to 63. The count is taken as the power of two below it, so that two who count differently
+  /// mostly choose alike, and otherwise one chooses some of whom the other chose.
   static func acknowledges(_ member: PeerID, author: PeerID, presentCount: Int) -> Bool {
-    guard presentCount > MessagingRule.acknowledgersMax else { return true }
+    let rounded = UInt64(1) << UInt64(max(0, Int.bitWidth - 1 - presentCount.leadingZeroBitCount))
+    guard rounded > MessagingRule.acknowledgersMax else { return true }
     let mixed = member.value.words.3 ^ author.value.words.3
-    return mixed % UInt64(presentCount) < UInt64(MessagingRule.acknowledgersMax)
+    return mixed % rounded < MessagingRule.acknowledgersMax
+  }
+
+  mutating func acknowledgeSoon(_ channel: ChannelID, _ author: PeerID, _ now: Instant) {
+    channels[channel]!.toAcknowledge.insert(author)
+    channels[channel]!.acknowledgeAt = channels[channel]!.acknowledgeAt ?? now + MessagingRule.acknowledgeWithin
   }
 
   mutating func announceDue(_ channel: ChannelID, _ now: Instant) -> [MessagingEffect] {
-    var log = channels[channel]!
-    guard let at = log.announceAt, at <= now else { return [] }
-    let head = log.logs[ownLogKey]?.stored ?? 0
-    let lacks = log.present.contains { peer, member in
-      member.acknowledged < head
-        && Self.acknowledges(peer, author: me, presentCount: log.present.count)
+    guard let at = channels[channel]!.announceAt, at <= now else { return [] }
+    let head = channels[channel]!.logs[ownLogKey]?.stored ?? 0
+    let present = channels[channel]!.present
+    let lacks = present.contains { peer, member in
+      member.acknowledged < head && Self.acknowledges(peer, author: me, presentCount: present.count)
     }
-    if lacks || log.ownInFlight {
-      log.announceDelay = min(log.announceDelay * 2, MessagingRule.announceSlowest)
-      log.announceAt = now + log.announceDelay
+    if lacks || channels[channel]!.ownInFlight {
+      let delay = min(channels[channel]!.announceDelay * 2, MessagingRule.announceSlowest)
+      channels[channel]!.announceDelay = delay
+      channels[channel]!.announceAt = now + delay
     } else {
-      log.announceAt = nil
+      channels[channel]!.announceAt = nil
     }
-    channels[channel] = log
     return lacks ? [.tell(.membership(.announceHead(channel)))] : []
   }
 
   mutating func acknowledgeDue(_ channel: ChannelID, _ now: Instant) -> [MessagingEffect] {
-    var log = channels[channel]!
-    guard let at = log.acknowledgeAt, at <= now else { return [] }
-    log.acknowledgeAt = nil
-    let authors = log.toAcknowledge.sorted()
-    log.toAcknowledge = []
-    channels[channel] = log
+    guard let at = channels[channel]!.acknowledgeAt, at <= now else { return [] }
+    channels[channel]!.acknowledgeAt = nil
+    let authors = channels[channel]!.toAcknowledge.sorted()
+    channels[channel]!.toAcknowledge = []
+    let log = channels[channel]!
     return authors.compactMap { author in
       guard let member = log.present[author],
         Self.acknowledges(me, author: author, presentCount: log.present.count),
@@ -126,5 +108,20 @@ extension MessagingMachine {
           .unicast(
             channel, author, [], direct: [.acknowledge(log: member.instance, number: state.stored)])))
     }
+  }
+}
+
+extension ChannelLog {
+  /// Our next entry, of the first messages that wait.
+  mutating func makeEntry(_ own: LogKey, isHidden: Bool, messageCount: Int) -> Entry {
+    let batch = submissions.take(messageCount)
+    let number = takeOwnNumber(own)
+    ownInFlight = true
+    lamport = clock + 1
+    lastTimestamp = max(lastTimestamp, batch.last!.timestamp)
+    waiting[number] = batch.map(\.request)
+    return Entry(
+      key: own, number: number, lamport: lamport, timestamp: lastTimestamp, isHidden: isHidden,
+      items: batch.map { Entry.Item(kind: $0.kind, body: $0.json) })
   }
 }

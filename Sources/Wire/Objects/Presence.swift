@@ -93,36 +93,6 @@ package struct Presence: Equatable, Sendable {
   }
 }
 
-/// BLAKE2b-128 over the sorted heads of a channel: equal when two members hold the same.
-package struct HeadsDigest: Hashable, Sendable {
-  package static let byteCount = 16
-  package let bytes: [UInt8]
-  package init(_ bytes: [UInt8]) {
-    precondition(bytes.count == Self.byteCount, "a digest is 16 bytes")
-    self.bytes = bytes
-  }
-
-  /// Over (author, log, highest contiguous number), each 48 bytes, sorted by author and log; heads of 0 are left out.
-  /// After them, likewise sorted, one (author, log, number) for each number held above a hole: two members who lack the
-  /// same, of whom only one has what comes after it, differ.
-  package init(of heads: [LogKey: UInt64], beyond: [LogKey: Set<UInt64>] = [:]) {
-    var out = ByteWriter(reserving: heads.count * 48)
-    for (key, head) in heads.sorted(by: { $0.key < $1.key }) where head > 0 {
-      out.bytes32(key.author.value)
-      out.uint64(key.log.value)
-      out.uint64(head)
-    }
-    for (key, numbers) in beyond.sorted(by: { $0.key < $1.key }) {
-      for number in numbers.sorted() {
-        out.bytes32(key.author.value)
-        out.uint64(key.log.value)
-        out.uint64(number)
-      }
-    }
-    bytes = BLAKE2b.hash(out.bytes, byteCount: Self.byteCount, key: nil)
-  }
-}
-
 /// A signed thing for whoever is there now, stored for nobody: status offline is the goodbye.
 package struct LiveObject: Equatable, Sendable {
   package static let context = "live"

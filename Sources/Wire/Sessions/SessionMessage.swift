@@ -1,13 +1,36 @@
 import ParleyVocabulary
 
-/// How far somebody has a log: every number up to and including `number`.
+/// How far somebody has a log: the highest number that is there. Numbers up to `floor` are there no more: too old.
 package struct Head: Hashable, Sendable {
   package let key: LogKey
   package let number: UInt64
-  package init(key: LogKey, number: UInt64) {
+  package let floor: UInt64
+  package init(key: LogKey, number: UInt64, floor: UInt64 = 0) {
     self.key = key
     self.number = number
+    self.floor = floor
   }
+}
+
+/// Some of the 256 buckets that the logs of a channel are in (`HeadsDigest.bucket`).
+package struct BucketSet: Hashable, Sendable {
+  package static let byteCount = 32
+  package static let all = BucketSet(bytes: [UInt8](repeating: 0xFF, count: byteCount))
+  package private(set) var bytes: [UInt8]
+
+  package init(_ buckets: some Sequence<UInt8> = EmptyCollection()) {
+    bytes = [UInt8](repeating: 0, count: Self.byteCount)
+    for bucket in buckets { insert(bucket) }
+  }
+
+  /// Bucket 0 is the lowest bit of the first byte.
+  package init(bytes: [UInt8]) {
+    precondition(bytes.count == Self.byteCount, "a bit for each of 256 buckets")
+    self.bytes = bytes
+  }
+
+  package mutating func insert(_ bucket: UInt8) { bytes[Int(bucket >> 3)] |= 1 << (bucket & 7) }
+  package func contains(_ bucket: UInt8) -> Bool { bytes[Int(bucket >> 3)] & (1 << (bucket & 7)) != 0 }
 }
 
 /// A run of numbers of one log, both ends included.
@@ -24,8 +47,9 @@ package struct LogRange: Hashable, Sendable {
 
 /// What travels in a chat session, one message a sealed payload. Unknown types are skipped.
 package enum SessionMessage: Equatable, Sendable {
-  /// All heads of a channel, in as many parts as they take; `isLast` ends them. `answerWanted`: send yours.
-  case heads(ChannelID, [Head], isLast: Bool, answerWanted: Bool)
+  /// All heads of a channel in these buckets, in as many parts as they take; `isLast` ends them. `answerWanted`: send
+  /// yours of the same.
+  case heads(ChannelID, BucketSet, [Head], isLast: Bool, answerWanted: Bool)
   /// Send me these, as far as you have them.
   case want(ChannelID, request: UInt64, [LogRange])
   /// Encoded entries; `isLast` when the request has been answered as far as it will be. Request 0: unasked.
@@ -44,21 +68,25 @@ package enum SessionMessage: Equatable, Sendable {
   case closing
   /// What would be a direct datagram, for whom datagrams do not reach.
   case direct(ChannelID, [DirectMessage.Part])
+  /// The digest of each bucket that holds something: answer with *heads* of those in which you differ.
+  case summary(ChannelID, [UInt8: HeadsDigest])
 
-  package static let headsCountMax = 600
+  package static let headsCountMax = 500
   package static let rangesCountMax = 256
 
   package var encoded: [UInt8] {
     var out = ByteWriter(reserving: 256)
     switch self {
-    case .heads(let channel, let heads, let isLast, let answerWanted):
+    case .heads(let channel, let buckets, let heads, let isLast, let answerWanted):
       out.uint8(1)
       out.bytes32(channel.value)
-      out.uint8((isLast ? 1 : 0) | (answerWanted ? 2 : 0))
+      out.uint8((isLast ? 1 : 0) | (answerWanted ? 2 : 0) | (buckets == .all ? 0 : 4))
+      if buckets != .all { out.raw(buckets.bytes) }
       out.varint(UInt64(heads.count))
       for head in heads {
         Self.write(head.key, to: &out)
         out.varint(head.number)
+        out.varint(head.floor)
       }
     case .want(let channel, let request, let ranges):
       out.uint8(2)
@@ -105,6 +133,13 @@ package enum SessionMessage: Equatable, Sendable {
       out.uint8(12)
       out.bytes32(channel.value)
       out.raw(DirectMessage(counter: 0, parts: parts).encoded)
+    case .summary(let channel, let digests):
+      out.uint8(13)
+      out.bytes32(channel.value)
+      for (bucket, digest) in digests.sorted(by: { $0.key < $1.key }) {
+        out.uint8(bucket)
+        out.raw(digest.bytes)
+      }
     }
     return out.bytes
   }
@@ -145,6 +180,7 @@ package enum SessionMessage: Equatable, Sendable {
       // A session repeats nothing, so there is nothing to count.
       guard direct.counter == 0 else { throw .outOfRange(field: "counter", value: direct.counter) }
       return .direct(channel, direct.parts)
+    case 13: message = try decodeSummary(&reader)
     default: return nil
     }
     try reader.finish()
@@ -168,11 +204,31 @@ package enum SessionMessage: Equatable, Sendable {
 
   private static func decodeHeads(_ reader: inout ByteReader) throws(WireError) -> SessionMessage {
     let channel = ChannelID(try reader.bytes32("channel"))
-    let flags = try reader.flags("flags", max: 3)
-    let count = try reader.count("heads", countMax: headsCountMax, byteCountEach: 41)
+    let flags = try reader.flags("flags", max: 7)
+    let buckets =
+      flags & 4 == 0 ? BucketSet.all : BucketSet(bytes: try reader.bytes(BucketSet.byteCount, "buckets"))
+    let count = try reader.count("heads", countMax: headsCountMax, byteCountEach: 42)
     var heads: [Head] = []
-    for _ in 0..<count { heads.append(Head(key: try logKey(&reader), number: try reader.varint("number"))) }
-    return .heads(channel, heads, isLast: flags & 1 != 0, answerWanted: flags & 2 != 0)
+    for _ in 0..<count {
+      let head = Head(
+        key: try logKey(&reader), number: try reader.varint("number"), floor: try reader.varint("floor"))
+      guard head.floor <= head.number else { throw .outOfRange(field: "floor", value: head.floor) }
+      heads.append(head)
+    }
+    return .heads(channel, buckets, heads, isLast: flags & 1 != 0, answerWanted: flags & 2 != 0)
+  }
+
+  private static func decodeSummary(_ reader: inout ByteReader) throws(WireError) -> SessionMessage {
+    let channel = ChannelID(try reader.bytes32("channel"))
+    var digests: [UInt8: HeadsDigest] = [:]
+    var last: UInt8?
+    while !reader.isAtEnd {
+      let bucket = try reader.uint8("bucket")
+      if let last, bucket <= last { throw .malformed(field: "bucket", reason: "not rising") }
+      last = bucket
+      digests[bucket] = HeadsDigest(try reader.bytes(HeadsDigest.byteCount, "digest"))
+    }
+    return .summary(channel, digests)
   }
 
   private static func decodeWant(_ reader: inout ByteReader) throws(WireError) -> SessionMessage {

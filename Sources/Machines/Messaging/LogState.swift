@@ -1,0 +1,134 @@
+import ParleyVocabulary
+import ParleyWire
+
+/// How far one log is here.
+struct LogState: Equatable, Sendable {
+  /// Every number up to this was here and is gone, or is to be had from nobody.
+  var floor: UInt64
+  /// Every number up to this is on the disk, or below the floor.
+  private(set) var stored: UInt64
+  /// Every number up to this is on the disk or on its way there, or below the floor.
+  private(set) var queued: UInt64
+  /// On the disk or on its way, above `queued`.
+  private(set) var beyond: RangeSet<UInt64>
+  /// On the disk above `stored`.
+  private(set) var storedBeyond: RangeSet<UInt64>
+  /// Genuine, waiting for what comes before.
+  private(set) var held: [UInt64: Entry] = [:]
+  /// The highest number that somebody said exists.
+  private(set) var announced: UInt64
+  /// Since when something is held without what comes before it.
+  var holeSince: Instant?
+  /// What members said of where their copies begin, while that is above what is here.
+  var floors: [PeerID: UInt64] = [:]
+
+  init(floor: UInt64 = 0, contiguous: UInt64 = 0, beyond: RangeSet<UInt64> = RangeSet()) {
+    self.floor = floor
+    stored = contiguous
+    queued = contiguous
+    self.beyond = beyond
+    storedBeyond = beyond
+    announced = max(contiguous, beyond.last ?? 0)
+  }
+
+  /// The highest number that is on the disk.
+  var highestStored: UInt64 { max(stored, storedBeyond.last ?? 0) }
+  var isLacking: Bool { announced > queued }
+  var isInFlight: Bool { stored < queued }
+
+  /// The highest number above `queued` of which a genuine entry was seen.
+  var highestGenuine: UInt64? {
+    let highest = max(beyond.last ?? 0, held.keys.max() ?? 0)
+    return highest > queued ? highest : nil
+  }
+
+  func has(_ number: UInt64) -> Bool { number <= queued || beyond.contains(number) || held[number] != nil }
+
+  mutating func announce(_ number: UInt64) { announced = max(announced, number) }
+
+  /// The next number is on its way to the disk.
+  mutating func takeNext() {
+    queued += 1
+    announced = max(announced, queued)
+    advance()
+  }
+
+  /// A number above a hole is on its way to the disk.
+  mutating func takeBeyond(_ number: UInt64) { beyond.insert(contentsOf: number..<number + 1) }
+
+  mutating func hold(_ entry: Entry, since now: Instant) {
+    held[entry.number] = entry
+    holeSince = holeSince ?? now
+  }
+
+  mutating func release(_ number: UInt64) -> Entry? { held.removeValue(forKey: number) }
+
+  /// The number is on the disk.
+  mutating func store(_ number: UInt64) {
+    guard number > stored else { return }
+    storedBeyond.insert(contentsOf: number..<number + 1)
+    advanceStored()
+  }
+
+  /// What is not here up to this number is to be had from nobody: it counts as if it had come. True when that changes
+  /// anything.
+  mutating func skip(through number: UInt64) -> Bool {
+    guard number > queued else { return false }
+    queued = number
+    announced = max(announced, number)
+    advance()
+    return true
+  }
+
+  /// The disk knows of a floor.
+  mutating func raiseFloor(_ number: UInt64) {
+    floor = max(floor, number)
+    guard number > stored else { return }
+    stored = number
+    queued = max(queued, number)
+    announced = max(announced, number)
+    advance()
+    advanceStored()
+  }
+
+  /// Numbers that another state of the same log has given are given here too.
+  mutating func merge(_ other: LogState) {
+    stored = max(stored, other.stored)
+    queued = max(stored, queued, other.queued)
+    announced = max(announced, queued)
+  }
+
+  private mutating func advance() {
+    if let first = beyond.ranges.first, first.lowerBound <= queued + 1 {
+      queued = max(queued, first.upperBound - 1)
+      beyond.remove(contentsOf: 0..<queued + 1)
+    }
+  }
+
+  private mutating func advanceStored() {
+    if let first = storedBeyond.ranges.first, first.lowerBound <= stored + 1 {
+      stored = max(stored, first.upperBound - 1)
+      storedBeyond.remove(contentsOf: 0..<stored + 1)
+    }
+  }
+
+  /// What is missing, lowest first, at most `countMax` runs.
+  func missing(_ key: LogKey, countMax: Int) -> [LogRange] {
+    guard isLacking else { return [] }
+    var here = beyond
+    for number in held.keys { here.insert(contentsOf: number..<number + 1) }
+    var ranges: [LogRange] = []
+    var from = queued + 1
+    for run in here.ranges where run.upperBound > from {
+      if run.lowerBound > from { ranges.append(LogRange(key: key, from: from, through: run.lowerBound - 1)) }
+      from = run.upperBound
+      if ranges.count == countMax { return ranges }
+    }
+    if from <= announced { ranges.append(LogRange(key: key, from: from, through: announced)) }
+    return ranges
+  }
+}
+
+extension RangeSet where Bound == UInt64 {
+  fileprivate var last: UInt64? { ranges.last.map { $0.upperBound - 1 } }
+}

@@ -1,0 +1,47 @@
+import ParleyVocabulary
+
+/// Bounds and times of messaging.
+enum MessagingRule {
+  static let submissionsByteCountMax = 4 << 20
+  static let recordsByteCountMax = 8 << 20
+  static let heldByteCountMax = 2 << 20
+  static let batchByteCountMax = 1 << 20
+  static let acknowledgeWithin = Span.milliseconds(10)
+  static let announceFirst = Span.milliseconds(250)
+  static let announceSlowest = Span.seconds(8)
+  static let repairJitter = (Span.milliseconds(20), Span.milliseconds(80))
+  static let repairTimeout = Span.seconds(2)
+  static let repairSlowest = Span.seconds(8)
+  static let digestPatience = Span.seconds(2)
+  static let syncSlowest = Span.seconds(30)
+  static let holePatience = Span.seconds(3)
+  static let retryDisk = Span.seconds(1)
+  static let resendPeer = Span.seconds(3)
+  static let lazyFlush = Span.seconds(1)
+  static let answerByteCountMax = 768 << 10
+  /// Answers being read from the disk at once; who asks meanwhile waits, four requests each.
+  static let loadsMax = 4
+  static let asksPerPeerMax = 4
+  static let asksMax = 4_096
+  static let acknowledgersMax: UInt64 = 32
+  static let logsPerChannelMax = 100_000
+  /// Up to so many logs their heads are compared at once, beyond it their buckets first.
+  static let headsAtOnceMax = 64
+  /// So many members are asked from where on they hold a log before the lowest is taken for its beginning.
+  static let floorWitnesses = 3
+  static let askForFloors = Span.milliseconds(250)
+}
+
+/// How much may wait for peers who are away, and how long.
+package struct OutboxLimits: Equatable, Sendable {
+  package var countMax: Int
+  package var byteCountMax: Int
+  package var lifetime: Span
+
+  /// By default 10,000 messages, 64 MiB, 7 days.
+  package init(countMax: Int = 10_000, byteCountMax: Int = 64 << 20, lifetime: Span = .seconds(7 * 86_400)) {
+    self.countMax = countMax
+    self.byteCountMax = byteCountMax
+    self.lifetime = lifetime
+  }
+}

@@ -1,0 +1,222 @@
+import ParleyVocabulary
+import ParleyWire
+import Testing
+
+@testable import ParleyMachines
+
+private let benKey = LogKey(author: ben, log: run(2))
+private let danKey = LogKey(author: person(9), log: run(9))
+
+extension Messages {
+  /// Heads that a member names, all at once.
+  mutating func heads(_ heads: [Head], of peer: PeerID) {
+    handle(.sessionMessage(peer, .heads(garden, .all, heads, isLast: true, answerWanted: false)))
+  }
+
+  /// Answers what is asked of a member with those of these entries that it asks for.
+  mutating func answer(_ peer: PeerID, with entries: [Entry]) {
+    for case .want(_, let request, let ranges) in sent(to: peer) {
+      let wanted = entries.filter { entry in
+        ranges.contains { $0.key == entry.key && $0.from <= entry.number && entry.number <= $0.through }
+      }
+      handle(.sessionMessage(peer, .entries(garden, request: request, wanted.map(\.encoded), isLast: true)))
+      for entry in wanted { handle(.entryVerified(garden, entry, isGenuine: true)) }
+    }
+  }
+
+  /// Lets everything come to the disk; what was stored, in order.
+  mutating func commitAll() -> [UInt64] {
+    var stored: [UInt64] = []
+    while !batches.isEmpty {
+      commit()
+      for case .entryStored(_, let entry, _) in notices { stored.append(entry.number) }
+    }
+    return stored
+  }
+
+  var contiguous: UInt64 { machine.channels[garden]!.logs[danKey]?.stored ?? 0 }
+}
+
+private let absent = (1...6).map { entry(person(9), run: run(9), UInt64($0)) }
+
+@Test func whatNobodyHasAnyMoreIsPassedOver() {
+  var messages = Messages()
+  messages.come(ben, run: run(2))
+  messages.heads([Head(key: danKey, number: 6, floor: 3)], of: ben)
+  messages.answer(ben, with: Array(absent[3...]))
+  messages.pass(1)
+  #expect(messages.commitAll() == [4, 5, 6])
+  #expect(messages.contiguous == 6)
+  // Nothing is missing, so nobody is asked.
+  messages.pass(10_000)
+  #expect(messages.wanted(of: ben) == nil)
+}
+
+@Test func whoHasMoreOfALogIsHeardBeforeItsBeginningIsSettled() {
+  var messages = Messages()
+  messages.come(ben, run: run(2))
+  messages.come(cho, run: run(3))
+  messages.heads([Head(key: danKey, number: 6, floor: 3)], of: ben)
+  // A second one is asked where the log begins there.
+  let asked = messages.sent(to: cho).contains { if case .heads(_, _, _, _, true) = $0 { true } else { false } }
+  #expect(asked)
+  messages.answer(ben, with: Array(absent[3...]))
+  #expect(messages.contiguous == 0)
+  messages.heads([Head(key: danKey, number: 6, floor: 1)], of: cho)
+  for _ in 0..<10 {
+    messages.pass(100)
+    messages.answer(cho, with: Array(absent[1...]))
+    messages.answer(ben, with: Array(absent[3...]))
+  }
+  #expect(messages.commitAll().sorted() == [2, 3, 4, 5, 6])
+  #expect(messages.contiguous == 6)
+}
+
+/// One member's word must not make us skip what an absent author has yet to write.
+@Test func aFloorWithoutAnEntryAboveItIsNotBelieved() {
+  var messages = Messages()
+  messages.come(ben, run: run(2))
+  messages.heads([Head(key: danKey, number: 1_000, floor: 999)], of: ben)
+  for _ in 0..<100 {
+    messages.pass(100)
+    messages.answer(ben, with: [])
+  }
+  messages.hear(absent[0])
+  #expect(messages.commitAll() == [1])
+}
+
+@Test func anAuthorIsBelievedAboutItsOwnLog() {
+  var messages = Messages()
+  messages.come(ben, run: run(2), head: 5)
+  messages.heads([Head(key: benKey, number: 5, floor: 5)], of: ben)
+  _ = messages.commitAll()
+  #expect(messages.machine.channels[garden]!.logs[benKey]!.stored == 5)
+  messages.pass(10_000)
+  #expect(messages.wanted(of: ben) == nil)
+  messages.hear(entry(ben, run: run(2), 6))
+  #expect(messages.commitAll() == [6])
+}
+
+/// Whoever said that it has what is missing may go before it was asked.
+@Test func whenTheOnlyHolderGoesTheRestIsPassedOver() {
+  var messages = Messages()
+  messages.come(ben, run: run(2))
+  messages.come(cho, run: run(3))
+  messages.heads([Head(key: danKey, number: 6, floor: 3)], of: ben)
+  messages.heads([Head(key: danKey, number: 6, floor: 0)], of: cho)
+  messages.handle(.memberGone(garden, cho))
+  for _ in 0..<20 {
+    messages.pass(100)
+    messages.answer(ben, with: Array(absent[3...]))
+  }
+  #expect(messages.commitAll() == [4, 5, 6])
+  #expect(messages.contiguous == 6)
+}
+
+@Test func whatHasGoneFromTheDiskIsNamedByItsFloorAndThenNotAtAll() {
+  var messages = Messages(logs: [RestoredLog(key: danKey, contiguous: 6)])
+  messages.come(ben, run: run(2))
+  func heads() -> [Head] {
+    for case .heads(_, _, let heads, true, _) in messages.sent(to: ben) { return heads }
+    return []
+  }
+  let before = messages.machine.channels[garden]!.digest
+  messages.handle(.pruned(garden, [LogFloor(key: danKey, floor: 4)]))
+  messages.handle(.sessionMessage(ben, .heads(garden, .all, [], isLast: true, answerWanted: true)))
+  #expect(heads() == [Head(key: danKey, number: 6, floor: 4)])
+  // How much somebody keeps makes no difference to what is said.
+  #expect(messages.machine.channels[garden]!.digest == before)
+  messages.handle(.pruned(garden, [LogFloor(key: danKey, floor: 6)]))
+  messages.handle(.sessionMessage(ben, .heads(garden, .all, [], isLast: true, answerWanted: true)))
+  #expect(heads() == [])
+  #expect(messages.machine.channels[garden]!.digest == HeadsDigest(of: [:]))
+  messages.hear(absent[5])
+  #expect(messages.batches.isEmpty)
+}
+
+@Test func ofManyLogsOnlyTheDifferingBucketsAreNamed() {
+  let logs = (0..<1_000).map { index in
+    RestoredLog(key: LogKey(author: person(9), log: Instance(UInt64(index) << 50 | 7)), contiguous: 3)
+  }
+  var many = Messages(logs: logs)
+  let other = HeadsDigest(of: [danKey: 1])
+  many.come(ben, run: run(2), digest: other)
+  many.pass(40)
+  guard case .summary(_, let digests)? = many.sent(to: ben).first else {
+    Issue.record("no summary was sent")
+    return
+  }
+  // Ben lacks one of the logs and has another further.
+  var theirs = logs.map(\.key).reduce(into: [LogKey: UInt64]()) { $0[$1] = 3 }
+  theirs[logs[500].key] = nil
+  theirs[logs[10].key] = 5
+  var benMachine = Messages(logs: theirs.map { RestoredLog(key: $0.key, contiguous: $0.value) })
+  benMachine.come(ana, run: run(1))
+  benMachine.handle(.sessionMessage(ana, .summary(garden, digests)))
+  guard case .heads(_, let buckets, let heads, true, true)? = benMachine.sent(to: ana).first else {
+    Issue.record("no heads were sent")
+    return
+  }
+  #expect(heads.count < 12)
+  let size = benMachine.sent(to: ana).reduce(0) { $0 + $1.encoded.count }
+  #expect(size < 700)
+  many.handle(.sessionMessage(ben, .heads(garden, buckets, heads, isLast: true, answerWanted: true)))
+  #expect(many.wanted(of: ben) == [LogRange(key: logs[10].key, from: 4, through: 5)])
+  guard case .heads(_, buckets, let answer, true, false)? = many.sent(to: ben).first else {
+    Issue.record("no heads were sent back")
+    return
+  }
+  #expect(answer.contains(Head(key: logs[500].key, number: 3)))
+}
+
+@Test func whoeverHoldsTheSameHoldsWhatWeSaid() {
+  var messages = Messages()
+  messages.come(ben, run: run(2))
+  messages.say("one")
+  messages.sign()
+  messages.commit()
+  let digest = messages.machine.channels[garden]!.digest
+  messages.handle(.presenceHeard(garden, ben, PresenceFacts(digest: digest, head: 0, lamport: 0)))
+  #expect(messages.notices == [.delivered(garden, log: run(1), through: 1, to: ben)])
+}
+
+@Test func fewAnswersAreReadAtOnceAndEverybodyGetsOne() {
+  var messages = Messages(logs: [RestoredLog(key: danKey, contiguous: 6)])
+  let peers = (0..<50).map { person(UInt64(100 + $0)) }
+  var open: [LoadID] = []
+  var answered: [PeerID] = []
+  func collect() { for case .load(let id, _, _, _) in messages.effects { open.append(id) } }
+  for peer in peers {
+    for request in 1...3 {
+      let ranges = [LogRange(key: danKey, from: 1, through: 6)]
+      messages.handle(.sessionMessage(peer, .want(garden, request: UInt64(request), ranges)))
+      collect()
+    }
+  }
+  #expect(open.count == 4)
+  var most = 0
+  while !open.isEmpty {
+    most = max(most, open.count)
+    messages.handle(.loaded(open.removeFirst(), [absent[0].encoded]))
+    for case .links(.send(let peer, .entries(_, _, _, true))) in messages.told { answered.append(peer) }
+    collect()
+  }
+  #expect(most == 4)
+  #expect(answered.count == 150)
+  #expect(Set(answered.prefix(60)).count > 40)
+}
+
+/// A digest that is computed bucket by bucket is the one of everything at once.
+@Test func theDigestFollowsEveryChange() {
+  var messages = Messages()
+  messages.come(ben, run: run(2))
+  var heads: [LogKey: UInt64] = [:]
+  var random = Jitter(seed: 5)
+  for _ in 0..<200 {
+    let key = LogKey(author: ben, log: Instance(random.next() % 8 << 56))
+    heads[key, default: 0] += 1
+    messages.hear(entry(ben, run: key.log, heads[key]!))
+    _ = messages.commitAll()
+    #expect(messages.machine.channels[garden]!.digest == HeadsDigest(of: heads))
+  }
+}
