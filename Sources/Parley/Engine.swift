@@ -55,7 +55,10 @@ final class Engine: Sendable {
     }
     if let trouble = await store.setAside { switchboard.notices(.trouble(trouble)) }
     let engine = Engine(
-      profile, instance, switchboard, alarms, pause, store, storeThread, incarnation, introductions)
+      profile, instance, switchboard, alarms, pause, store, storeThread, incarnation, introductions,
+      OutboxLimits(
+        countMax: settings.outboxCountMax, byteCountMax: settings.outboxByteCountMax,
+        lifetime: .seconds(settings.outboxSeconds)))
     do {
       try await engine.links.start(
         TransportSettings(interfaces: settings.interfaces, tcpPort: settings.port))
@@ -90,7 +93,8 @@ final class Engine: Sendable {
 
   private init(
     _ profile: Profile, _ instance: Instance, _ switchboard: Switchboard, _ alarms: Alarms, _ pause: Pause,
-    _ store: StoreActor, _ storeThread: ThreadExecutor, _ incarnation: UInt64, _ introductions: [Address]
+    _ store: StoreActor, _ storeThread: ThreadExecutor, _ incarnation: UInt64, _ introductions: [Address],
+    _ outbox: OutboxLimits
   ) {
     let me = profile.identity.peerID
     self.switchboard = switchboard
@@ -115,7 +119,8 @@ final class Engine: Sendable {
         me: me, instance: instance, nonceKey: Sealing.randomBytes(32), seed: Sealing.randomUInt64()),
       switchboard, wake: { alarms.wake(0, at: $0) })
     messaging = MessagingActor(
-      MessagingMachine(me: me, instance: instance, seed: Sealing.randomUInt64()), profile.identity, switchboard,
+      MessagingMachine(me: me, instance: instance, seed: Sealing.randomUInt64(), outbox: outbox), profile.identity,
+      switchboard,
       wake: { alarms.wake(1, at: $0) })
   }
 

@@ -14,10 +14,18 @@ public struct NodeSettings: Sendable {
   public var historyDays: Int
   /// Entries kept of each channel, 100 to 10,000,000: the newest in the order that all members share.
   public var historyEntryCountMax: Int
+  /// Seconds for which a message to one person waits while that person is away, 1 to 31,536,000 (a year). Then it is
+  /// given up, with `NodeEvent.expired`.
+  public var outboxSeconds: Int
+  /// Messages to people who are away that may wait at once, 1 to 1,000,000; a new one is refused beyond it.
+  public var outboxCountMax: Int
+  /// Bytes of such messages, 32,768 to 1,073,741,824.
+  public var outboxByteCountMax: Int
 
   public init(
     home: String, displayName: String? = nil, interfaces: [String] = [], peers: [String] = [], port: UInt16 = 0,
-    historyDays: Int = 30, historyEntryCountMax: Int = 100_000
+    historyDays: Int = 30, historyEntryCountMax: Int = 100_000, outboxSeconds: Int = 604_800,
+    outboxCountMax: Int = 10_000, outboxByteCountMax: Int = 64 << 20
   ) {
     self.home = home
     self.displayName = displayName
@@ -26,18 +34,28 @@ public struct NodeSettings: Sendable {
     self.port = port
     self.historyDays = historyDays
     self.historyEntryCountMax = historyEntryCountMax
+    self.outboxSeconds = outboxSeconds
+    self.outboxCountMax = outboxCountMax
+    self.outboxByteCountMax = outboxByteCountMax
   }
 
   static let historyDaysRange = 1...36_500
   static let historyEntryCountRange = 100...10_000_000
+  static let outboxSecondsRange = 1...31_536_000
+  static let outboxCountRange = 1...1_000_000
+  static let outboxByteCountRange = 32_768...1_073_741_824
 
   /// Throws `.badSetting` for a number outside its bounds.
   func check() throws(ParleyError) {
-    guard Self.historyDaysRange.contains(historyDays) else {
-      throw .badSetting("days of history", value: historyDays, allowed: Self.historyDaysRange)
-    }
-    guard Self.historyEntryCountRange.contains(historyEntryCountMax) else {
-      throw .badSetting("entries of history", value: historyEntryCountMax, allowed: Self.historyEntryCountRange)
+    let numbers = [
+      ("days of history", historyDays, Self.historyDaysRange),
+      ("entries of history", historyEntryCountMax, Self.historyEntryCountRange),
+      ("seconds in the outbox", outboxSeconds, Self.outboxSecondsRange),
+      ("messages in the outbox", outboxCountMax, Self.outboxCountRange),
+      ("bytes in the outbox", outboxByteCountMax, Self.outboxByteCountRange),
+    ]
+    for (name, value, allowed) in numbers where !allowed.contains(value) {
+      throw .badSetting(name, value: value, allowed: allowed)
     }
   }
 }

@@ -63,7 +63,7 @@ private let absent = (1...6).map { entry(person(9), run: run(9), UInt64($0)) }
   messages.answer(ben, with: Array(absent[3...]))
   #expect(messages.contiguous == 0)
   messages.heads([Head(key: danKey, number: 6, floor: 1)], of: cho)
-  for _ in 0..<10 {
+  for _ in 0..<40 {
     messages.pass(100)
     messages.answer(cho, with: Array(absent[1...]))
     messages.answer(ben, with: Array(absent[3...]))
@@ -105,7 +105,7 @@ private let absent = (1...6).map { entry(person(9), run: run(9), UInt64($0)) }
   messages.heads([Head(key: danKey, number: 6, floor: 3)], of: ben)
   messages.heads([Head(key: danKey, number: 6, floor: 0)], of: cho)
   messages.handle(.memberGone(garden, cho))
-  for _ in 0..<20 {
+  for _ in 0..<60 {
     messages.pass(100)
     messages.answer(ben, with: Array(absent[3...]))
   }
@@ -136,7 +136,7 @@ private let absent = (1...6).map { entry(person(9), run: run(9), UInt64($0)) }
 
 @Test func ofManyLogsOnlyTheDifferingBucketsAreNamed() {
   let logs = (0..<1_000).map { index in
-    RestoredLog(key: LogKey(author: person(9), log: Instance(UInt64(index) << 50 | 7)), contiguous: 3)
+    RestoredLog(key: LogKey(author: person(9), log: Instance(UInt64(index) &* 0x9E37_79B9_7F4A_7C15)), contiguous: 3)
   }
   var many = Messages(logs: logs)
   let other = HeadsDigest(of: [danKey: 1])

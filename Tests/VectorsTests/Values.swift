@@ -110,14 +110,21 @@ extension SessionMessage {
       .object([JSONMember("type", name)] + members)
     }
     switch self {
-    case .heads(let channel, let heads, let isLast, let answerWanted):
-      let list = heads.map { JSONValue.object($0.key.members + [JSONMember("number", $0.number)]) }
+    case .heads(let channel, let buckets, let heads, let isLast, let answerWanted):
+      let list = heads.map {
+        JSONValue.object($0.key.members + [JSONMember("number", $0.number), JSONMember("floor", $0.floor)])
+      }
       return type(
         "heads",
         [
-          JSONMember("channel", hex: channel.bytes), JSONMember("heads", .array(list)), JSONMember("last", isLast),
-          JSONMember("answer_wanted", answerWanted),
+          JSONMember("channel", hex: channel.bytes), JSONMember("buckets", hex: buckets.bytes),
+          JSONMember("heads", .array(list)), JSONMember("last", isLast), JSONMember("answer_wanted", answerWanted),
         ])
+    case .summary(let channel, let digests):
+      let list = digests.sorted { $0.key < $1.key }.map {
+        JSONValue.object([JSONMember("bucket", UInt64($0.key)), JSONMember("digest", hex: $0.value.bytes)])
+      }
+      return type("summary", [JSONMember("channel", hex: channel.bytes), JSONMember("buckets", .array(list))])
     case .want(let channel, let request, let ranges):
       let list = ranges.map {
         JSONValue.object($0.key.members + [JSONMember("from", $0.from), JSONMember("through", $0.through)])

@@ -137,6 +137,7 @@ package actor StoreActor {
     case .outboxRemove(let peer, let id): .outboxRemove(peer, id)
     case .delivered(let channel, let log, let peer, let number):
       .delivered(channel, log: log, peer: peer, number: number)
+    case .floor(let channel, let key, let number): .floor(channel, key, number)
     }
   }
 
@@ -160,7 +161,7 @@ package actor StoreActor {
     pruneFrom = SystemClock.now() + Self.pruneAfterJoin
     do {
       let logs = try store.logs(in: channel).map {
-        RestoredLog(key: $0.key, contiguous: $0.contiguous, beyond: $0.beyond.ranges.flatMap { Array($0) })
+        RestoredLog(key: $0.key, floor: $0.floor, contiguous: $0.contiguous, beyond: $0.beyond)
       }
       let lamport = LamportRule.restored(try store.lamportMaxima(in: channel), me: me)
       let members = try store.members(in: channel).compactMap { member -> MemberRecord? in
@@ -195,8 +196,13 @@ package actor StoreActor {
     }
   }
 
-  package func outbox() throws(StoreError) -> [OutboxMessage] {
-    try store.outbox().map { OutboxMessage(peer: $0.peer, id: $0.id, json: $0.json) }
+  package func outbox() throws(StoreError) -> [RestoredOutboxMessage] {
+    let store = try store
+    return try store.outbox().map { item in
+      let waited = max(0, min(store.age - item.queuedAt, Int64(Int32.max) * 1_000))
+      return RestoredOutboxMessage(
+        OutboxMessage(peer: item.peer, id: item.id, json: item.json), age: .milliseconds(Int(waited)))
+    }
   }
 
   /// For each of our logs: who has it, up to which number.
@@ -267,6 +273,10 @@ extension StoreActor {
     do {
       let step = try store.prune(channel, keeping: retention)
       if step.isDone { toPrune.removeFirst() }
+      if !step.floors.isEmpty {
+        let floors = step.floors.map { LogFloor(key: $0.key, floor: $0.floor) }
+        switchboard.post(.messaging(.pruned(channel, floors)))
+      }
     } catch {
       // A full disk has no room for the log of a deletion either: the next hour, or the next surplus, tries again.
       toPrune.removeFirst()

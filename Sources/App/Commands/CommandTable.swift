@@ -23,6 +23,7 @@ enum CommandTable {
       .init(name: "--port", value: "N", help: "TCP port for other nodes; else one the system chooses"),
       .init(name: "--history-days", value: "D", help: "keep what was received in the last D days; else 30"),
       .init(name: "--history-entries", value: "N", help: "keep the last N entries of each channel; else 100000"),
+      .init(name: "--outbox-seconds", value: "S", help: "give up messages that waited S seconds; else 604800, 7 days"),
     ],
     summary: "run your node in the foreground, until Ctrl-C or parley down",
     details: "Prints one line when it is ready, and joins again the channels of last time.",

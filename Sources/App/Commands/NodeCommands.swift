@@ -9,6 +9,7 @@ enum NodeCommands {
       home: home, interfaces: invocation.values("--interface"), peers: invocation.values("--peer"),
       port: try invocation.number("--port", in: UInt16(0)...UInt16.max) ?? 0)
     if let days = try invocation.number("--history-days", in: 1...36_500) { settings.historyDays = days }
+    if let seconds = try invocation.number("--outbox-seconds", in: 1...31_536_000) { settings.outboxSeconds = seconds }
     if let count = try invocation.number("--history-entries", in: 100...10_000_000) {
       settings.historyEntryCountMax = count
     }

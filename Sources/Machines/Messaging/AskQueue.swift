@@ -29,6 +29,8 @@ struct AskQueue: Sendable {
       let index = waiting.firstIndex(where: { ask in !loading.values.contains { $0.peer == ask.peer } })
     else { return nil }
     let ask = waiting.remove(at: index)
+    // Whoever has just been served waits behind the others.
+    waiting = waiting.filter { $0.peer != ask.peer } + waiting.filter { $0.peer == ask.peer }
     let id = LoadID(nextLoad)
     nextLoad += 1
     loading[id] = ask

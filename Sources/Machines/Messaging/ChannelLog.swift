@@ -43,7 +43,9 @@ struct ChannelLog: Sendable {
   var repairAt: Instant?
   var repairDelay = Span.milliseconds(250)
   /// Asked in vain since the last progress.
-  var tried: Set<PeerID> = []
+  private(set) var tried: Set<PeerID> = []
+  /// Of these, who did answer.
+  private var answered: Set<PeerID> = []
   /// Whose heads told what exists: asked first.
   var informant: PeerID?
 
@@ -151,7 +153,7 @@ struct ChannelLog: Sendable {
     defer { note(entry.key) }
     if entry.number == logs[entry.key]!.queued + 1 {
       logs[entry.key]!.takeNext()
-      tried = []
+      progressed()
       return [entry] + released(entry.key, now)
     }
     let byteCount = MessagingRecord.byteCount(of: entry)
@@ -209,6 +211,21 @@ struct ChannelLog: Sendable {
     note(key)
   }
 
+  // MARK: Asking
+
+  mutating func triedInVain(_ peer: PeerID) { tried.insert(peer) }
+  mutating func answeredToTheEnd(_ peer: PeerID) { answered.insert(peer) }
+  /// It may have more now.
+  mutating func worthAsking(_ peer: PeerID) {
+    tried.remove(peer)
+    answered.remove(peer)
+  }
+  /// Whoever was asked in vain may be asked again.
+  mutating func progressed() {
+    tried = []
+    answered = []
+  }
+
   // MARK: Floors
 
   /// A member says from where on it holds a log of which we lack something.
@@ -229,7 +246,7 @@ struct ChannelLog: Sendable {
     for key in floored.sorted() {
       guard let floor = agreedFloor(key, isSure: isSure), logs[key]!.skip(through: floor) else { continue }
       settled.append((key, floor, released(key, now)))
-      tried = []
+      progressed()
       if logs[key]!.floors.values.allSatisfy({ $0 <= logs[key]!.queued }) { floored.remove(key) }
       note(key)
     }
@@ -244,8 +261,9 @@ struct ChannelLog: Sendable {
     guard isSure || witnessCount >= min(MessagingRule.floorWitnesses, present.count),
       let genuine = log.highestGenuine
     else { return nil }
-    // Whoever said that it has what is missing has been asked in vain by then.
-    return floors.values.filter { !isSure || $0 > log.queued }.min().map { min($0, genuine - 1) }
+    // Whoever said that it has what is missing, and when asked answered without it, is left out by then.
+    let likely = floors.filter { !isSure || $0.value > log.queued || !answered.contains($0.key) }
+    return likely.values.min().map { min($0, genuine - 1) }
   }
 
   var nextDue: Instant? {

@@ -56,7 +56,7 @@ extension MessagingMachine {
       channels[channel]!.announceDelay = MessagingRule.announceFirst
       channels[channel]!.announceAt = now + MessagingRule.announceFirst
     }
-    channels[channel]!.tried = []
+    channels[channel]!.progressed()
     return presenceHeard(channel, peer, facts, now) + sendOutbox(to: peer, now)
   }
 

@@ -11,7 +11,7 @@ extension MessagingMachine {
 
   mutating func repairDue(_ channel: ChannelID, _ now: Instant) -> [MessagingEffect] {
     if let request = channels[channel]!.request, request.deadline <= now {
-      if !request.hasProgressed { channels[channel]!.tried.insert(request.peer) }
+      if !request.hasProgressed { channels[channel]!.triedInVain(request.peer) }
       channels[channel]!.request = nil
       channels[channel]!.repairAt = now
     }
@@ -19,7 +19,7 @@ extension MessagingMachine {
     channels[channel]!.repairAt = nil
     // An answer is worth what could be verified of it, or one who sends rubbish would be asked for ever.
     if let asked = channels[channel]!.lastAsked, asked.arrivals == channels[channel]!.arrivalCount {
-      channels[channel]!.tried.insert(asked.peer)
+      channels[channel]!.triedInVain(asked.peer)
     }
     channels[channel]!.lastAsked = nil
     if channels[channel]!.hasFloors { _ = settleFloors(channel, isSure: false, now) }
@@ -34,7 +34,7 @@ extension MessagingMachine {
     guard let peer = holder(channels[channel]!) else {
       // Everybody was asked in vain: what nobody has any more is passed over; the rest again later, of whoever is there.
       if settleFloors(channel, isSure: true, now), !channels[channel]!.lacking.isEmpty { return askNext(channel, now) }
-      channels[channel]!.tried = []
+      channels[channel]!.progressed()
       channels[channel]!.repairAt = now + channels[channel]!.repairDelay
       channels[channel]!.repairDelay = min(channels[channel]!.repairDelay * 2, MessagingRule.repairSlowest)
       return []
@@ -103,7 +103,7 @@ extension MessagingMachine {
     channels[channel]!.headsHeard.insert(peer)
     channels[channel]!.informant = peer
     channels[channel]!.hasSynced = true
-    channels[channel]!.tried.remove(peer)
+    channels[channel]!.worthAsking(peer)
     channels[channel]!.repairDelay = .milliseconds(250)
     var effects: [MessagingEffect] = []
     if answerWanted {
@@ -201,7 +201,8 @@ extension MessagingMachine {
     if !entries.isEmpty { channels[channel]!.request!.hasProgressed = true }
     channels[channel]!.request!.deadline = now + MessagingRule.repairTimeout
     if isLast {
-      if !channels[channel]!.request!.hasProgressed { channels[channel]!.tried.insert(peer) }
+      channels[channel]!.answeredToTheEnd(peer)
+      if !channels[channel]!.request!.hasProgressed { channels[channel]!.triedInVain(peer) }
       channels[channel]!.request = nil
       // The signatures of this answer are checked before the next question is put.
       channels[channel]!.repairAt = now
@@ -212,7 +213,7 @@ extension MessagingMachine {
   mutating func sessionFailed(_ peer: PeerID, _ now: Instant) -> [MessagingEffect] {
     for channel in channels.keys where channels[channel]!.request?.peer == peer {
       channels[channel]!.request = nil
-      channels[channel]!.tried.insert(peer)
+      channels[channel]!.triedInVain(peer)
       channels[channel]!.repairAt = now + .milliseconds(100)
     }
     asks.forget(peer)
