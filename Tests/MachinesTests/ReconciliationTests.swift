@@ -220,3 +220,38 @@ private let absent = (1...6).map { entry(person(9), run: run(9), UInt64($0)) }
     #expect(messages.machine.channels[garden]!.digest == HeadsDigest(of: heads))
   }
 }
+
+/// Where somebody always writes, the tail of a log whose author went stayed missing for ever.
+@Test func whoLacksSomethingComparesThoughOthersGoOnWriting() {
+  var messages = Messages(logs: [RestoredLog(key: danKey, contiguous: 1)])
+  let other = HeadsDigest(of: [danKey: 2])
+  messages.come(cho, run: run(3))
+  messages.heads([], of: cho)
+  messages.handle(.presenceHeard(garden, cho, PresenceFacts(digest: other, head: 0, lamport: 0)))
+  var comparedAfter: Int?
+  for step in 1...100 {
+    messages.hear(entry(ben, run: run(2), UInt64(step)))
+    _ = messages.commitAll()
+    messages.pass(100)
+    let compares = messages.sent(to: cho).contains { if case .heads(_, _, _, _, true) = $0 { true } else { false } }
+    if compares { comparedAfter = comparedAfter ?? step }
+  }
+  #expect(comparedAfter.map { (15...60).contains($0) } == true)
+}
+
+@Test(arguments: [false, true])
+func whenAMemberGoesOrBeginsAnewTheOthersCompareAtOnce(_ returns: Bool) {
+  var messages = Messages(logs: [RestoredLog(key: danKey, contiguous: 1)])
+  messages.come(cho, run: run(3))
+  messages.heads([], of: cho)
+  messages.come(ben, run: run(2))
+  let other = HeadsDigest(of: [danKey: 2])
+  messages.handle(.presenceHeard(garden, cho, PresenceFacts(digest: other, head: 0, lamport: 0)))
+  if returns { messages.come(ben, run: run(7), digest: other) } else { messages.handle(.memberGone(garden, ben)) }
+  messages.hear(entry(ben, run: run(2), 1))
+  messages.pass(301)
+  let compared = (messages.sent(to: cho) + messages.sent(to: ben)).contains { message in
+    if case .heads(_, _, _, _, true) = message { true } else { false }
+  }
+  #expect(compared)
+}

@@ -51,6 +51,8 @@ struct ChannelLog: Sendable {
 
   var syncAt: Instant?
   var syncDelay = MessagingRule.digestPatience
+  /// Until then arrivals put comparing off: where somebody always writes they must not do so for ever.
+  var patientUntil: Instant?
   var hasSynced = false
   var lastArrival: Instant?
   /// New and genuine entries so far.

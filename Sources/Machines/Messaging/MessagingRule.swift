@@ -13,6 +13,7 @@ enum MessagingRule {
   static let repairTimeout = Span.seconds(2)
   static let repairSlowest = Span.seconds(8)
   static let digestPatience = Span.seconds(2)
+  static let unevenJitter = (Span.milliseconds(30), Span.milliseconds(300))
   static let syncSlowest = Span.seconds(30)
   static let holePatience = Span.seconds(3)
   static let retryDisk = Span.seconds(1)

@@ -50,6 +50,7 @@ extension MessagingMachine {
     _ channel: ChannelID, _ peer: PeerID, _ instance: Instance, _ facts: PresenceFacts, _ now: Instant
   ) -> [MessagingEffect] {
     guard channels[channel] != nil else { return [] }
+    if let earlier = channels[channel]!.present[peer]?.instance, earlier != instance { uneven(channel, now) }
     channels[channel]!.present[peer] = .init(instance: instance, facts: facts)
     // What we said before it came is announced to it.
     if channels[channel]!.logs[ownLogKey] != nil {
@@ -72,10 +73,7 @@ extension MessagingMachine {
     }
     if channels[channel]!.lacking.contains(key) { scheduleRepair(channel, now) }
     guard facts.digest == channels[channel]!.digest else {
-      if channels[channel]!.syncAt == nil {
-        channels[channel]!.syncAt =
-          now + (channels[channel]!.hasSynced ? MessagingRule.digestPatience : .milliseconds(30))
-      }
+      channels[channel]!.differs(now)
       return []
     }
     channels[channel]!.agreed()
@@ -85,14 +83,19 @@ extension MessagingMachine {
 
   mutating func memberGone(_ channel: ChannelID, _ peer: PeerID, _ now: Instant) -> [MessagingEffect] {
     guard channels[channel] != nil else { return [] }
-    channels[channel]!.present[peer] = nil
+    guard channels[channel]!.present.removeValue(forKey: peer) != nil else { return [] }
     channels[channel]!.headsHeard.remove(peer)
+    if !channels[channel]!.present.isEmpty { uneven(channel, now) }
     if channels[channel]!.request?.peer == peer {
       channels[channel]!.request = nil
       channels[channel]!.repairAt = now
     }
     if !channels.values.contains(where: { $0.present[peer] != nil }) { outbox.pause(peer) }
     return []
+  }
+
+  private mutating func uneven(_ channel: ChannelID, _ now: Instant) {
+    channels[channel]!.isUneven(now, after: jitter.span(MessagingRule.unevenJitter.0, MessagingRule.unevenJitter.1))
   }
 
   func isPresent(_ peer: PeerID) -> Bool { channels.values.contains { $0.present[peer] != nil } }
@@ -103,6 +106,21 @@ extension ChannelLog {
   mutating func agreed() {
     hasSynced = true
     syncDelay = MessagingRule.digestPatience
-    if syncAt != nil, !present.values.contains(where: { $0.facts.digest != digest }) { syncAt = nil }
+    guard syncAt != nil, !present.values.contains(where: { $0.facts.digest != digest }) else { return }
+    syncAt = nil
+    patientUntil = nil
+  }
+
+  /// Somebody's digest is another.
+  mutating func differs(_ now: Instant) {
+    guard syncAt == nil else { return }
+    syncAt = now + (hasSynced ? MessagingRule.digestPatience : .milliseconds(30))
+    patientUntil = patientUntil ?? now + MessagingRule.digestPatience * 2
+  }
+
+  /// What one who went said last may have reached only some: compare soon, whatever arrives.
+  mutating func isUneven(_ now: Instant, after wait: Span) {
+    syncAt = min(syncAt ?? now + wait, now + wait)
+    patientUntil = now
   }
 }

@@ -229,13 +229,17 @@ extension MessagingMachine {
     let differing = log.present.filter { $0.value.facts.digest != log.digest }.keys.sorted()
     guard let peer = differing.randomElement(using: &jitter) else {
       channels[channel]!.syncAt = nil
+      channels[channel]!.patientUntil = nil
       return []
     }
-    // While entries arrive the digests differ all the time: patience.
-    if log.hasSynced, let arrival = log.lastArrival, now - arrival < MessagingRule.digestPatience {
+    // While entries arrive the digests differ all the time: patience, but not for ever.
+    if log.hasSynced, let until = log.patientUntil, now < until, let arrival = log.lastArrival,
+      now - arrival < MessagingRule.digestPatience
+    {
       channels[channel]!.syncAt = arrival + MessagingRule.digestPatience
       return []
     }
+    channels[channel]!.patientUntil = now + log.syncDelay + MessagingRule.digestPatience
     channels[channel]!.syncAt = now + log.syncDelay
     channels[channel]!.syncDelay = min(log.syncDelay * 2, MessagingRule.syncSlowest)
     return compare(channel, with: peer)
