@@ -267,8 +267,8 @@ public enum NodeEvent: Sendable, Equatable {
   case message(Message)
   /// A member is now known to have stored an own message.
   case delivered(ChannelName?, MessageID, to: PeerID)
-  /// A message waited for this peer as long as it may (`NodeSettings.outboxSeconds`), in vain: it is no longer tried, and
-  /// stays in this node's own history.
+  /// A message waited for this peer as long as it may (`NodeSettings.outboxSeconds`), in vain: it is no longer tried,
+  /// and stays in this node's own history.
   case expired(MessageID, to: PeerID)
   /// This subscriber read too slowly: so many events are missing here. Messages can be fetched with `history`.
   case dropped(Int)

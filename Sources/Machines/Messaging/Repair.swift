@@ -32,7 +32,7 @@ extension MessagingMachine {
       recordsByteCount < MessagingRule.recordsByteCountMax / 2
     else { return [] }
     guard let peer = holder(channels[channel]!) else {
-      // Everybody was asked in vain: what nobody has any more is passed over; the rest again later, of whoever is there.
+      // Everybody was asked in vain: what nobody has any more is passed over, the rest is asked for again later.
       if settleFloors(channel, isSure: true, now), !channels[channel]!.lacking.isEmpty { return askNext(channel, now) }
       channels[channel]!.progressed()
       channels[channel]!.repairAt = now + channels[channel]!.repairDelay

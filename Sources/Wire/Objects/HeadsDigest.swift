@@ -28,9 +28,9 @@ package struct HeadsDigest: Hashable, Sendable {
   /// Which bucket a log is in: the first byte of its instance, which its author drew at random.
   package static func bucket(of key: LogKey) -> UInt8 { UInt8(key.log.value >> 56) }
 
-  /// BLAKE2b-128 over (author, log, head), each 48 bytes, sorted by author and log; heads of 0 are left out. After them,
-  /// likewise sorted, one (author, log, first, last), 56 bytes, for each run of numbers held above a gap: two members
-  /// who lack the same, of whom only one has what comes after it, differ.
+  /// BLAKE2b-128 over (author, log, head), each 48 bytes, sorted by author and log; heads of 0 are left out. After
+  /// them, likewise sorted, one (author, log, first, last), 56 bytes, for each run of numbers held above a gap: two
+  /// members who lack the same, of whom only one has what comes after it, differ.
   package init(ofBucket holdings: [Holding]) {
     var out = ByteWriter(reserving: holdings.count * 48)
     let sorted = holdings.sorted { $0.key < $1.key }
