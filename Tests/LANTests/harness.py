@@ -162,13 +162,12 @@ def messages_path(channel):
     return f"/v1/channels/{urllib.parse.quote(channel, safe='')}/messages"
 
 
-def post(connection, channel, text):
-    """Says it; returns when `send` has returned on the node."""
-    connection.request(
-        "POST", messages_path(channel), json.dumps({"body": text}), {"Content-Type": "application/json"})
+def post(connection, path, text):
+    """Says it; returns when `send` or `tell` has returned on the node."""
+    connection.request("POST", path, json.dumps({"body": text}), {"Content-Type": "application/json"})
     answer = connection.getresponse()
     body = answer.read()
-    expect(answer.status == 201, f"cannot send: {answer.status} {body[:300]}")
+    expect(answer.status in (201, 202), f"cannot send: {answer.status} {body[:300]}")
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -320,7 +319,7 @@ class Node:
         """Over one connection to the local API: ten thousand commands would measure the starting of processes."""
         connection = UnixConnection(self.home / "api.sock", timeout=60)
         for text in texts:
-            post(connection, channel, text)
+            post(connection, messages_path(channel), text)
         connection.close()
 
     def latest(self, channel, limit=1):
@@ -345,13 +344,23 @@ class Node:
     def stored(self):
         """The texts in the channel's order with each one's place (log and number), of all that a node which has ended
         has on its disk: longer than any answer of the API."""
-        database = sqlite3.connect(self.home / "store.sqlite")
-        rows = database.execute("SELECT instance, number, bytes FROM entries WHERE hidden = 0"
-                                " ORDER BY lamport, author, instance, number").fetchall()
-        database.close()
+        rows = self.rows("SELECT instance, number, bytes FROM entries WHERE hidden = 0"
+                         " ORDER BY lamport, author, instance, number")
         # A message's JSON stands in its entry as it was written.
         return [(f"{instance.hex()}:{number}", text.decode())
                 for instance, number, entry in rows for text in TEXT_IN_ENTRY.findall(entry)]
+
+    def told(self):
+        """The texts that others told a node which has ended, as they came."""
+        rows = self.rows("SELECT json FROM peer_messages WHERE own = 0 ORDER BY cursor")
+        return [json.loads(text)["body"] for (text,) in rows]
+
+    def rows(self, query):
+        """Of the store of a node that has ended."""
+        database = sqlite3.connect(self.home / "store.sqlite")
+        rows = database.execute(query).fetchall()
+        database.close()
+        return rows
 
     def watch(self, channel=None):
         return Watch(self, channel)

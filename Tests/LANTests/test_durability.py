@@ -7,7 +7,7 @@ import statistics
 import threading
 import time
 
-from harness import LONG, Failure, Lan, UnixConnection, at_once, eventually, expect, post, seconds_until
+from harness import LONG, Failure, Lan, UnixConnection, at_once, eventually, expect, messages_path, post, seconds_until
 
 NAMES = ("Ana", "Ben", "Cem", "Dora", "Emil")
 PASSPHRASE = "seven wet dogs"
@@ -26,8 +26,8 @@ class Writer:
     """Says one text after the other on a node, over the local API, through the node's deaths. `promised` are those
     whose `send` returned; `open` those that were being sent when the node died: they may have been said or not."""
 
-    def __init__(self, node, chance, pauses):
-        self.node, self.chance, self.pauses = node, chance, pauses
+    def __init__(self, node, path, chance, pauses):
+        self.node, self.path, self.chance, self.pauses = node, path, chance, pauses
         self.promised, self.open = [], []
         self.count = 0
         self.may_write, self.ended = threading.Event(), threading.Event()
@@ -62,7 +62,7 @@ class Writer:
         text = f"{self.node.name} {self.count}"
         self.count += 1
         try:
-            post(connection, "garden", text)
+            post(connection, self.path, text)
         except (OSError, http.client.HTTPException):
             self.open.append(text)
             return None
@@ -101,7 +101,8 @@ class Rounds:
         self.nodes = nodes
         self.chance = random.Random(seed)
         self.writers = [
-            Writer(node, random.Random(f"{seed} {node.name}"), (0.005, 0.04)) for node in nodes]
+            Writer(node, messages_path("garden"), random.Random(f"{seed} {node.name}"), (0.005, 0.04))
+            for node in nodes]
         # Of each writer: how many of its promised texts were seen on every node.
         self.confirmed = [0] * len(nodes)
         # What had been said when all rested last.
@@ -218,6 +219,49 @@ def kill_9(nodes, rounds, seconds, seed):
             f" order; {kept} of {perhaps} cut off by a kill were said; ready after {figures(play.ready)},"
             f" has what it missed after {figures(play.caught_up)}, everybody after {figures(play.everywhere)};"
             f" at rest all alike after {figures(play.still)}")
+
+
+def test_what_peers_tell_each_other_survives_the_deaths_of_both():
+    rounds = 200 if LONG else 20
+    seed = int(os.environ.get("PARLEY_SEED") or random.SystemRandom().randrange(1 << 32))
+    chance, pause = random.Random(seed), threading.Event()
+    with Lan(2) as lan:
+        lan.loss(20)
+        nodes = company(lan, NAMES[:2])
+        tellers = [Writer(node, f"/v1/peers/{other.peer_id}/messages", random.Random(f"{seed} {node.name}"), (0, 0.02))
+                   for node, other in zip(nodes, reversed(nodes))]
+        started = time.monotonic()
+        for teller in tellers:
+            teller.go()
+        for _ in range(rounds):
+            pause.wait(chance.uniform(0, 0.3))
+            victims = chance.sample(nodes, chance.choice((1, 1, 2)))
+            for node in victims:
+                node.kill9()
+            for node in victims:
+                node.start()
+        at_once(*(teller.still for teller in tellers))
+        took = time.monotonic() - started
+        for teller in tellers:
+            teller.end()
+
+        def all_gone():
+            # A text that is told now goes behind all that waits.
+            return all(node.cli("tell", other.peer_id, f"{node.name} last")[0]["outcome"] == "delivered"
+                       for node, other in zip(nodes, reversed(nodes)))
+
+        eventually(all_gone, 30, f"what waits is delivered (seed {seed})", every=0.2)
+        for node in nodes:
+            node.stop()
+        for teller, other in zip(tellers, reversed(nodes)):
+            told = [text for text in other.told() if not text.endswith(" last")]
+            lost = set(teller.promised) - set(told)
+            expect(not lost, f"seed {seed}: {other.name} was never told {sorted(lost)[:5]}")
+            expect(len(told) == len(set(told)), f"seed {seed}: {other.name} was told each once")
+            expect(set(told) <= set(teller.promised) | set(teller.open), f"seed {seed}: and nothing that nobody said")
+            expect(not teller.node.rows("SELECT id FROM outbox"), f"seed {seed}: nothing waits any more")
+        count = sum(len(teller.promised) for teller in tellers)
+        return f"seed {seed}: {rounds} rounds in {took:.0f} s; {count} texts told, each there once"
 
 
 def figures(seconds):
