@@ -7,6 +7,48 @@ package struct FoundEntry: Sendable, Equatable {
   package internal(set) var places: [Int]
 }
 
+/// A search under way, a step at a time, so that writes can go in between: for the newest messages of the channel in
+/// which every word of `text` occurs, newest first in its shared order. Words are what spaces part; each is found as it
+/// stands (characters side by side), the last one also as the beginning of a longer one. Nothing in it is an operator.
+/// Without a letter, digit or symbol it finds nothing.
+package struct StoreSearch: Sendable {
+  let channel: ChannelID
+  /// Messages, not entries.
+  let limit: Int
+  let expression: String
+  /// The newest so far, newest first after each step.
+  private(set) var hits: [(order: OrderKey, row: UInt64)] = []
+  /// What is older would be too many.
+  private(set) var lamportMin: UInt64 = 0
+  /// Rows from here on have been looked at.
+  var before = UInt64(Int64.max)
+  package internal(set) var isOver = false
+
+  package init(_ text: String, in channel: ChannelID, limit: Int) {
+    self.channel = channel
+    self.limit = limit
+    let words = text.unicodeScalars.split { $0.properties.isWhitespace }
+      .map { SearchText(String($0), byteCountMax: Store.tokenByteCountMax) }.filter { !$0.tokens.isEmpty }
+    // An FTS5 expression: a quoted phrase a word.
+    expression =
+      words.map { "\"\($0.tokens)\"" }.joined(separator: " AND ") + (words.last?.endsInWord == true ? " *" : "")
+    isOver = words.isEmpty
+  }
+
+  mutating func add(_ order: OrderKey, row: UInt64) {
+    hits.append((order, row))
+    if hits.count >= 2 * limit { sort() }
+  }
+
+  /// Keeps the newest.
+  mutating func sort() {
+    hits.sort { ($0.order, $0.row) > ($1.order, $1.row) }
+    guard hits.count >= limit else { return }
+    hits.removeSubrange(limit...)
+    lamportMin = hits.last?.order.lamport ?? 0
+  }
+}
+
 /// Full-text search, by SQLite's FTS5 over texts that are cut into tokens here (`SearchText`): its own tokenizers find
 /// neither 开会 nor 🎉. All that is left to it is to part tokens at spaces.
 ///
@@ -20,8 +62,10 @@ extension Store {
   /// Of one step, which nobody waits longer for than for a few commits.
   private static let stepEntryCountMax = 200
   private static let stepByteCountMax = 65_536
+  /// Matches: 20 ms.
+  static let searchStepCountMax = 16_384
   /// Of the tokens of one message; of ordinary text a message has 40,000 at most.
-  private static let tokenByteCountMax = 65_536
+  static let tokenByteCountMax = 65_536
 
   /// Whether enough waits to be indexed or removed to be worth a commit, or something that was to be forgotten.
   package func isIndexingWorthwhile() throws(StoreError) -> Bool {
@@ -94,44 +138,56 @@ extension Store {
     return cursors.count
   }
 
-  /// The newest messages of the channel in which every word of `text` occurs, newest first in its shared order, among
-  /// what is indexed. Words are what spaces part; each is found as it stands (characters side by side), the last one
-  /// also as the beginning of a longer one. Nothing in it is an operator. Without a letter, digit or symbol it finds
-  /// nothing. `limit` counts messages.
-  package func search(_ text: String, in channel: ChannelID, limit: Int) throws(StoreError) -> [FoundEntry] {
-    guard let row = try row(of: channel), let expression = Self.expression(text) else { return [] }
-    // Sorted by keys alone: the bytes of all that match might not fit the memory.
-    let found = try repairing { () throws(StoreError) in
-      try database.rows(
-        """
-        SELECT search.rowid FROM search CROSS JOIN entries AS e ON e.cursor = search.rowid >> 8
-        WHERE search MATCH ? AND e.channel = ?
-        ORDER BY e.lamport DESC, e.author DESC, e.instance DESC, e.number DESC, search.rowid DESC LIMIT ?
-        """, .text(expression), .integer(row), .clamped(max(0, limit))
-      ) { $0.bits(0) }
+  /// Looks at a bounded number of further matches among what is indexed.
+  package func goOn(_ search: inout StoreSearch, matchCountMax: Int = searchStepCountMax) throws(StoreError) {
+    guard let channel = try row(of: search.channel), search.limit > 0 else {
+      search.isOver = true
+      return
     }
+    let values: [Value] = [.text(search.expression), .bits(search.before), .integer(channel)]
+    search = try repairing { () throws(StoreError) in
+      var next = search
+      var matchCount = 0
+      // Of matches in other channels FTS5 knows no better: they count too, or a step could be as long as the index.
+      try database.each(
+        """
+        SELECT search.rowid, e.channel = ?3, e.lamport, e.author, e.instance, e.number
+        FROM search CROSS JOIN entries AS e ON e.cursor = search.rowid >> 8
+        WHERE search MATCH ?1 AND search.rowid < ?2 ORDER BY search.rowid DESC
+        """, values
+      ) { (row) throws(StoreError) in
+        matchCount += 1
+        next.before = row.bits(0)
+        if row.flag(1), row.bits(2) >= next.lamportMin {
+          next.add(
+            OrderKey(
+              lamport: row.bits(2), author: PeerID(try row.key(3)), log: try row.log(4), number: row.bits(5)),
+            row: row.bits(0))
+        }
+        return matchCount < matchCountMax
+      }
+      next.sort()
+      next.isOver = matchCount < matchCountMax
+      return next
+    }
+  }
+
+  /// What a search has found, newest first; all of it once it is over.
+  package func found(_ search: StoreSearch) throws(StoreError) -> [FoundEntry] {
     var entries: [FoundEntry] = []
-    for row in found {
-      let place = Int(row & 0xFF)
-      if entries.last?.entry.cursor == row >> 8 {
+    for hit in search.hits {
+      let place = Int(hit.row & 0xFF)
+      if entries.last?.entry.cursor == hit.row >> 8 {
         entries[entries.count - 1].places.append(place)
         continue
       }
       let entry = try database.first(
         """
         SELECT cursor, channel, author, instance, number, lamport, hidden, bytes FROM entries WHERE cursor = ?
-        """, .bits(row >> 8), read: self.entry)
+        """, .bits(hit.row >> 8), read: self.entry)
       if let entry { entries.append(FoundEntry(entry: entry, places: [place])) }
     }
     return entries
-  }
-
-  /// An FTS5 expression: a quoted phrase a word. Nil without any.
-  static func expression(_ text: String) -> String? {
-    let words = text.unicodeScalars.split { $0.properties.isWhitespace }
-      .map { SearchText(String($0), byteCountMax: Self.tokenByteCountMax) }.filter { !$0.tokens.isEmpty }
-    guard let last = words.last else { return nil }
-    return words.map { "\"\($0.tokens)\"" }.joined(separator: " AND ") + (last.endsInWord ? " *" : "")
   }
 
   /// A damaged index is built anew from the tokens beside it, which takes a second for 100,000 messages; no message

@@ -106,6 +106,7 @@ import Testing
     ("/tell Ben call me", .tell(peer: "Ben", text: "call me")),
     ("/tell \"Ben B\" call me", .tell(peer: "Ben B", text: "call me")), ("/history", .history(count: 20)),
     ("/history 3", .history(count: 3)), ("/download plan.pdf", .download("plan.pdf")), ("/quit", .quit),
+    ("/search 开会 \"a", .search("开会 \"a")), ("/search ", .wrong("/search WORDS")),
     ("/tell Ben", .wrong("/tell PEER TEXT")),
   ])
   func chatLinesAreUnderstood(_ line: String, _ command: ChatCommand) { #expect(ChatCommand(line) == command) }

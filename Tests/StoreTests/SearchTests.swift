@@ -16,6 +16,14 @@ private func said(_ texts: [String], after number: UInt64, in place: ChannelID) 
 }
 
 extension Store {
+  fileprivate func search(
+    _ text: String, in place: ChannelID, limit: Int, matchCountMax: Int = Store.searchStepCountMax
+  ) throws -> [FoundEntry] {
+    var search = StoreSearch(text, in: place, limit: limit)
+    while !search.isOver { try goOn(&search, matchCountMax: matchCountMax) }
+    return try found(search)
+  }
+
   fileprivate func indexAll() throws { while isIndexBehind { try index(lines) } }
 
   /// The texts found, newest first.
@@ -103,6 +111,9 @@ struct SearchTests {
     let seven = try store.search("red", in: channel(1), limit: 7)
     #expect(Array(seven.prefix(3)) == Array(all.prefix(3)))
     #expect(seven.map(\.places) == [[2, 0], [2, 0], [2, 0], [2]])
+    for step in [1, 2, 10, 199, 200] {
+      #expect(try store.search("red", in: channel(1), limit: 1_000, matchCountMax: step) == all, "steps of \(step)")
+    }
     #expect(try store.found("red", in: channel(2)) == ["red elsewhere"])
     #expect(try store.found("red", in: channel(3)) == [])
     #expect(try store.found("red", limit: 0) == [])

@@ -44,7 +44,7 @@ extension StoreActor {
   }
 
   /// The newest messages of the channel in which every word occurs, newest first in its order: entries with the places
-  /// of such messages in them, falling. `Store.search` says what a word is. All that was stored before the call is
+  /// of such messages in them, falling. `StoreSearch` says what a word is. All that was stored before the call is
   /// looked at.
   package func search(
     _ text: String, in channel: ChannelID, limit: Int
@@ -56,7 +56,12 @@ extension StoreActor {
       await Task.yield()
     }
     isIndexingBroken = false
-    return try store.search(text, in: channel, limit: limit).compactMap { found in
+    var search = StoreSearch(text, in: channel, limit: limit)
+    while !search.isOver {
+      try store.goOn(&search)
+      await Task.yield()
+    }
+    return try store.found(search).compactMap { found in
       (try? Entry(decoding: found.entry.bytes[...])).map { ($0, found.entry.cursor, found.places) }
     }
   }

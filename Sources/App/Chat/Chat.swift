@@ -110,6 +110,14 @@ final class Chat {
     show((messages.array ?? []).map { Presenter.message($0, isChannelShown: false) })
   }
 
+  /// Oldest first, so that the newest stands above the line that is written next.
+  private func showFound(_ words: String) throws(Failure) {
+    let messages = try client.call(
+      "GET", ["search"], query: [("text", words), ("channel", channel), ("limit", "20")])
+    let lines = (messages.array ?? []).reversed().map { Presenter.message($0, isChannelShown: false) }
+    show(lines.isEmpty ? [Terminal.dim("· nothing found")] : lines)
+  }
+
   private func key(of message: JSON) -> String {
     "\(message["sender"]?["sender_id"]?.string ?? "") \(message["message_id"]?.string ?? "")"
   }
@@ -196,6 +204,7 @@ final class Chat {
     case .say(let text): try say(text)
     case .members: show(Presenter.members(try members()))
     case .history(let count): try showHistory(count: count)
+    case .search(let words): try showFound(words)
     case .help:
       let width = ChatCommand.entries.map(\.form.count).max() ?? 0
       show(ChatCommand.entries.map { "  \(Help.padded($0.form, to: width))  \($0.meaning)" })

@@ -10,6 +10,7 @@ enum ChatCommand: Equatable {
   case members
   case media
   case history(count: Int)
+  case search(String)
   case tell(peer: String, text: String)
   case help
   case quit
@@ -30,6 +31,7 @@ enum ChatCommand: Equatable {
     Entry(name: "/media", form: "/media", meaning: "the files shared here"),
     Entry(name: "/download", form: "/download FILE", meaning: "get one, by its name or the start of its ID"),
     Entry(name: "/history", form: "/history [N]", meaning: "the last messages again"),
+    Entry(name: "/search", form: "/search WORDS", meaning: "messages and files here with all these words"),
     Entry(name: "/help", form: "/help", meaning: "this list"),
     Entry(name: "/quit", form: "/quit", meaning: "leave the chat (Ctrl-D); you stay in the channel"),
   ]
@@ -68,6 +70,7 @@ enum ChatCommand: Equatable {
       } else {
         self = .wrong("/history N, with N from 1 to 10000")
       }
+    case "/search": self = rest.isEmpty ? .wrong("/search WORDS") : .search(rest)
     case "/tell":
       let (peer, text) = Self.firstWord(of: rest)
       self = peer.isEmpty || text.isEmpty ? .wrong("/tell PEER TEXT") : .tell(peer: peer, text: text)
