@@ -51,6 +51,8 @@ package enum LinksMail: Sendable {
   case openMedia(LinkID, PeerID)
   case sendMedia(LinkID, [[UInt8]])
   case closeMedia(LinkID)
+  /// Post `.woke` to messaging then.
+  case wakeMessaging(at: Instant)
   /// The media actor has worked off so many bytes of what it was sent.
   case mediaRelieved(byteCount: Int)
 }

@@ -40,13 +40,13 @@ package final class ThreadExecutor: SerialExecutor {
 
   package func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
-    let needsThread = state.withLock { state in
+    let (needsThread, isFirst) = state.withLock { state in
       state.jobs.append(job)
-      if state.hasThread { return false }
-      state.hasThread = true
-      return true
+      defer { state.hasThread = true }
+      return (!state.hasThread, state.jobs.count == 1)
     }
-    if needsThread { startThread() } else { wakeUp.signal() }
+    // Who put the first one there has woken the thread.
+    if needsThread { startThread() } else if isFirst { wakeUp.signal() }
   }
 
   /// Ends the thread once what was enqueued is done.
@@ -68,8 +68,6 @@ package final class ThreadExecutor: SerialExecutor {
         wakeUp.wait()
         continue
       }
-      if isOver { return }
-      if jobs.isEmpty { wakeUp.wait() }
       for job in jobs { job.runSynchronously(on: asUnownedSerialExecutor()) }
     }
   }

@@ -94,7 +94,7 @@ struct Publisher: Sendable {
       var sent: UInt64 = 0
       while MonotonicClock.now() - start < milliseconds * 1_000_000 {
         let ahead = sent - words.least(of: subscriberCount, .count)
-        if ahead >= window { try await Task.sleep(for: .microseconds(50)) }
+        if ahead >= window { try await Task.sleep(for: .microseconds(500)) }
         for _ in 0..<(window - min(ahead, window)) {
           sent += 1
           let number = sent

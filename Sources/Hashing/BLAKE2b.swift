@@ -15,9 +15,27 @@ package enum Sodium {
 package enum BLAKE2b {
   /// BLAKE2b-256 of the parts, one after the other with nothing between.
   package static func hash256(_ parts: [UInt8]...) -> Bytes32 {
+    if parts.count == 1 { return parts[0].withUnsafeBytes { hash256($0) } }
     var stream = Stream(byteCount: 32)
     for part in parts { stream.update(part) }
     return Bytes32(stream.finish())!
+  }
+
+  /// BLAKE2b-256 of bytes that lie together: without a state on the heap.
+  package static func hash256(_ bytes: UnsafeRawBufferPointer) -> Bytes32 {
+    Sodium.requireReady()
+    var result = (UInt64(0), UInt64(0), UInt64(0), UInt64(0))
+    let status = withUnsafeMutableBytes(of: &result) { place in
+      crypto_generichash(
+        place.baseAddress!.assumingMemoryBound(to: UInt8.self), 32,
+        bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), UInt64(bytes.count), nil, 0)
+    }
+    precondition(status == 0, "the lengths are libsodium's own")
+    return Bytes32(
+      words: (
+        UInt64(bigEndian: result.0), UInt64(bigEndian: result.1), UInt64(bigEndian: result.2),
+        UInt64(bigEndian: result.3)
+      ))
   }
 
   /// `byteCount` is 16 to 64 bytes, a key 16 to 64: what libsodium promises.

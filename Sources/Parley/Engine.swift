@@ -35,8 +35,8 @@ final class Engine: Sendable {
     let storeThread = ThreadExecutor()
     let pause = Pause()
     let alarms = Alarms(handlers: [
-      { switchboard.post(.membership(.woke)) }, { switchboard.post(.messaging(.woke)) },
-      { switchboard.media.post(.woke) }, { pause.end() }, { switchboard.store.post(.prune) },
+      { switchboard.post(.membership(.woke)) }, { switchboard.media.post(.woke) }, { pause.end() },
+      { switchboard.store.post(.prune) },
     ])
     let store: StoreActor
     let incarnation: UInt64
@@ -45,7 +45,7 @@ final class Engine: Sendable {
       store = try await StoreActor.open(
         path: profile.path + "/store.sqlite", me: profile.identity.peerID,
         retention: Retention(days: settings.historyDays, entryCountMax: settings.historyEntryCountMax),
-        executor: storeThread, switchboard: switchboard, wake: { alarms.wake(4, at: $0) })
+        executor: storeThread, switchboard: switchboard, wake: { alarms.wake(3, at: $0) })
       let outbox = try await store.outbox()
       switchboard.post(.messaging(.outboxRestored(outbox)))
     } catch {
@@ -107,11 +107,12 @@ final class Engine: Sendable {
     serveDisk = DiskActor(executor: serveThread)
     landDisk = DiskActor(executor: landThread)
     media = MediaActor(
-      switchboard, serveDisk: serveMail, landDisk: landMail, wake: { alarms.wake(2, at: $0) })
+      switchboard, serveDisk: serveMail, landDisk: landMail, wake: { alarms.wake(1, at: $0) })
     self.incarnation = incarnation
     self.introductions = introductions
+    let transport = UVTransport()
     links = LinksActor(
-      LinksMachine(me: me, instance: instance), identity: profile.identity, transport: UVTransport(),
+      LinksMachine(me: me, instance: instance), identity: profile.identity, transport: transport,
       switchboard: switchboard)
     login = LoginActor(switchboard)
     membership = MembershipActor(
@@ -120,8 +121,7 @@ final class Engine: Sendable {
       switchboard, wake: { alarms.wake(0, at: $0) })
     messaging = MessagingActor(
       MessagingMachine(me: me, instance: instance, seed: Sealing.randomUInt64(), outbox: outbox), profile.identity,
-      switchboard,
-      wake: { alarms.wake(1, at: $0) })
+      switchboard, executor: transport.executor, wake: { switchboard.links.post(.wakeMessaging(at: $0)) })
   }
 
   func addTasks(to group: inout TaskGroup<Void>) {
@@ -156,7 +156,7 @@ final class Engine: Sendable {
     var quietCount = 0
     for _ in 0..<100 where quietCount < 3 {
       quietCount = switchboard.isQuiet ? quietCount + 1 : 0
-      await pause.wait { self.alarms.wake(3, at: SystemClock.now() + .milliseconds(10)) }
+      await pause.wait { self.alarms.wake(2, at: SystemClock.now() + .milliseconds(10)) }
     }
   }
 

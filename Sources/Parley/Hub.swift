@@ -129,22 +129,20 @@ final class Hub: Sendable {
     }
   }
 
+  /// Deliveries of older entries than so many are read from the store.
+  private static let ownEntryCountMax: UInt64 = 2_048
+
   private func stored(_ channel: ChannelID, _ entry: Entry, _ cursor: UInt64) {
-    if entry.key == LogKey(author: me, log: instance) {
-      let ids = entry.items.compactMap { item in
-        item.body.flatMap { try? SchemaMessage(decoding: $0, author: me).messageID }
-      }
-      state.withLock { state in
-        state.own[channel, default: [:]][entry.number] = ids
-        // Deliveries of what is older are read from the store.
-        if entry.number > 2_048 { state.own[channel]![entry.number - 2_048] = nil }
-      }
-    }
     guard !entry.isHidden, let name = state.withLock({ $0.channels[channel]?.name }) else { return }
-    for message in messages(entry, channel: channel, name: name, cursor: cursor) {
-      note(message, in: channel)
-      emit(.message(message))
+    let messages = messages(entry, channel: channel, name: name, cursor: cursor)
+    if entry.key == LogKey(author: me, log: instance) {
+      state.withLock { state in
+        state.own[channel, default: [:]][entry.number] = messages.map(\.id)
+        if entry.number > Self.ownEntryCountMax { state.own[channel]![entry.number - Self.ownEntryCountMax] = nil }
+      }
     }
+    for message in messages { note(message, in: channel) }
+    emit(messages.map { .message($0) })
   }
 
   /// Remembers what media a message announces.
@@ -213,14 +211,12 @@ final class Hub: Sendable {
       let before = state.deliveries[channel]?[log]?[peer] ?? 0
       guard through > before else { return (nil, []) }
       state.deliveries[channel, default: [:]][log, default: [:]][peer] = through
-      let own = state.own[channel] ?? [:]
-      return (
-        state.channels[channel]?.name,
-        own.filter { $0.key > before && $0.key <= through }.sorted { $0.key < $1.key }.flatMap(\.value)
-      )
+      guard !state.subscribers.isEmpty, let own = state.own[channel] else { return (nil, []) }
+      let from = max(before, through - min(through, Self.ownEntryCountMax)) + 1
+      return (state.channels[channel]?.name, (from...through).flatMap { own[$0] ?? [] })
     }
     guard let name else { return }
-    for id in news { emit(.delivered(name, id, to: peer)) }
+    emit(news.map { .delivered(name, $0, to: peer) })
   }
 
   func restoreDeliveries(_ deliveries: [LogDelivery], in channel: ChannelID) {
@@ -281,22 +277,26 @@ final class Hub: Sendable {
   private func unsubscribe(_ id: UInt64) { state.withLock { _ = $0.subscribers.removeValue(forKey: id) } }
 
   /// A subscriber whose queue is full loses what comes then, and is told how much before the next that fits.
-  func emit(_ event: NodeEvent) {
-    state.withLock { state in
-      for id in state.subscribers.keys {
-        var subscriber = state.subscribers[id]!
-        if subscriber.droppedCount > 0 {
-          if case .enqueued = subscriber.continuation.yield(.dropped(subscriber.droppedCount)) {
-            subscriber.droppedCount = 0
-          } else {
-            subscriber.droppedCount += 1
-            state.subscribers[id] = subscriber
-            continue
-          }
+  func emit(_ event: NodeEvent) { emit([event]) }
+
+  private func emit(_ events: [NodeEvent]) {
+    state.withLock { state in for event in events { Self.emit(event, &state) } }
+  }
+
+  private static func emit(_ event: NodeEvent, _ state: inout State) {
+    for id in state.subscribers.keys {
+      var subscriber = state.subscribers[id]!
+      if subscriber.droppedCount > 0 {
+        if case .enqueued = subscriber.continuation.yield(.dropped(subscriber.droppedCount)) {
+          subscriber.droppedCount = 0
+        } else {
+          subscriber.droppedCount += 1
+          state.subscribers[id] = subscriber
+          continue
         }
-        if case .dropped = subscriber.continuation.yield(event) { subscriber.droppedCount += 1 }
-        state.subscribers[id] = subscriber
       }
+      if case .dropped = subscriber.continuation.yield(event) { subscriber.droppedCount += 1 }
+      state.subscribers[id] = subscriber
     }
   }
 

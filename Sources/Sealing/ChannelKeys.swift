@@ -1,6 +1,7 @@
 import CSodium
 import ParleyHashing
 import ParleyVocabulary
+import Synchronization
 
 /// A channel's secret of 32 bytes and what is derived from it.
 ///
@@ -23,6 +24,9 @@ package final class ChannelKeys: Sendable {
   package let isOpen: Bool
   /// Four times 32 bytes: secret, discovery key, datagram key, proof key.
   private let secrets: SecretBytes
+  /// Tags travel in clear: nothing secret. Each costs a hash, and stands in every datagram of its instance.
+  private let tags = Mutex<[Instance: UInt64]>([:])
+  private static let tagCountMax = 4_096
 
   package init(name: ChannelName, secret: SecretBytes, isOpen: Bool) {
     precondition(secret.byteCount == Self.secretByteCount, "a channel's secret has 32 bytes")
@@ -80,11 +84,17 @@ package final class ChannelKeys: Sendable {
   /// What a datagram of `instance` carries so that members find the channel: the first 8 bytes, read big-endian, of
   /// BLAKE2b-128 under the discovery key of the instance's 8 bytes. Tags of different instances cannot be linked.
   package func tag(of instance: Instance) -> UInt64 {
-    secrets.withBytes(32..<64) { key in
+    if let known = tags.withLock({ $0[instance] }) { return known }
+    let tag = secrets.withBytes(32..<64) { key in
       var stream = BLAKE2b.Stream(byteCount: 16, keyBytes: key)
       stream.update(instance.bytes)
       return stream.finish().prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
     }
+    tags.withLock { tags in
+      if tags.count >= Self.tagCountMax { tags = [:] }
+      tags[instance] = tag
+    }
+    return tag
   }
 
   /// The secret itself, for the profile's file and for invitations.

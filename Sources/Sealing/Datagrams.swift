@@ -79,7 +79,7 @@ package enum DatagramSealer {
       body += varint(sealed.count)
       body += sealed
     }
-    return header + channel.withDatagramKey { encrypt(body, header: header, key: $0) }
+    return channel.withDatagramKey { encrypt(body, header: header, key: $0, after: header) }
   }
 
   /// The frames, or nil when `datagram` is no datagram of this channel.
@@ -116,14 +116,19 @@ package enum DatagramSealer {
     return value < 64 ? [UInt8(value)] : [0x40 | UInt8(value >> 8), UInt8(value & 0xFF)]
   }
 
-  private static func encrypt(_ plaintext: [UInt8], header: [UInt8], key: UnsafeRawBufferPointer) -> [UInt8] {
-    [UInt8](unsafeUninitializedCapacity: plaintext.count + tagByteCount) { buffer, count in
+  /// What is sealed stands behind `start` in the result.
+  private static func encrypt(
+    _ plaintext: [UInt8], header: [UInt8], key: UnsafeRawBufferPointer, after start: [UInt8] = []
+  ) -> [UInt8] {
+    let byteCount = start.count + plaintext.count + tagByteCount
+    return [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
+      _ = buffer.update(fromContentsOf: start)
       header.withUnsafeBytes { header in
         _ = crypto_aead_xchacha20poly1305_ietf_encrypt(
-          buffer.baseAddress!, nil, plaintext, UInt64(plaintext.count), header.octets, UInt64(header.count), nil,
-          header.octets + DatagramHeader.nonceRange.lowerBound, key.octets)
+          buffer.baseAddress! + start.count, nil, plaintext, UInt64(plaintext.count), header.octets,
+          UInt64(header.count), nil, header.octets + DatagramHeader.nonceRange.lowerBound, key.octets)
       }
-      count = plaintext.count + tagByteCount
+      count = byteCount
     }
   }
 

@@ -7,28 +7,30 @@ public struct Bytes32: Hashable, Comparable, Sendable {
 
   /// Nil unless `bytes` holds exactly 32 bytes.
   public init?(_ bytes: some Collection<UInt8>) {
-    guard bytes.count == 32 else { return nil }
-    self.init(
-      words: bytes.withContiguousStorageIfAvailable(Self.words) ?? Array(bytes).withUnsafeBufferPointer(Self.words))
+    let words = bytes.withContiguousStorageIfAvailable { Self.words(UnsafeRawBufferPointer($0)) }
+    guard let words = words ?? ContiguousArray(bytes).withUnsafeBytes({ Self.words($0) }) else { return nil }
+    self.words = words
   }
 
-  private static func words(_ bytes: UnsafeBufferPointer<UInt8>) -> (UInt64, UInt64, UInt64, UInt64) {
-    let raw = UnsafeRawBufferPointer(bytes)
-    func word(_ index: Int) -> UInt64 {
-      UInt64(bigEndian: raw.loadUnaligned(fromByteOffset: index * 8, as: UInt64.self))
+  private static func words(_ bytes: UnsafeRawBufferPointer) -> (UInt64, UInt64, UInt64, UInt64)? {
+    guard bytes.count == 32 else { return nil }
+    func word(_ offset: Int) -> UInt64 {
+      UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
     }
-    return (word(0), word(1), word(2), word(3))
+    return (word(0), word(8), word(16), word(24))
   }
 
   public var bytes: [UInt8] {
     [UInt8](unsafeUninitializedCapacity: 32) { buffer, count in
-      let raw = UnsafeMutableRawBufferPointer(buffer)
-      raw.storeBytes(of: words.0.bigEndian, toByteOffset: 0, as: UInt64.self)
-      raw.storeBytes(of: words.1.bigEndian, toByteOffset: 8, as: UInt64.self)
-      raw.storeBytes(of: words.2.bigEndian, toByteOffset: 16, as: UInt64.self)
-      raw.storeBytes(of: words.3.bigEndian, toByteOffset: 24, as: UInt64.self)
+      withUnsafeBytes { UnsafeMutableRawBufferPointer(buffer).copyMemory(from: $0) }
       count = 32
     }
+  }
+
+  /// The 32 bytes, for as long as `body` runs.
+  package func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+    let bigEndian = (words.0.bigEndian, words.1.bigEndian, words.2.bigEndian, words.3.bigEndian)
+    return Swift.withUnsafeBytes(of: bigEndian) { body($0) }
   }
 
   public static func == (a: Self, b: Self) -> Bool { a.words == b.words }

@@ -128,6 +128,8 @@ package struct ByteReader: Sendable {
   }
 
   private mutating func fixed(_ count: Int, _ field: String) throws(WireError) -> UInt64 {
-    try slice(count, field).reduce(0) { $0 << 8 | UInt64($1) }
+    var value: UInt64 = 0
+    for byte in try slice(count, field) { value = value << 8 | UInt64(byte) }
+    return value
   }
 }

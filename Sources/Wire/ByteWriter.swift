@@ -11,7 +11,7 @@ package struct ByteWriter: Sendable {
   package mutating func uint32(_ value: UInt32) { fixed(UInt64(value), 4) }
   package mutating func uint64(_ value: UInt64) { fixed(value, 8) }
   package mutating func raw(_ value: some Sequence<UInt8>) { bytes.append(contentsOf: value) }
-  package mutating func bytes32(_ value: Bytes32) { bytes.append(contentsOf: value.bytes) }
+  package mutating func bytes32(_ value: Bytes32) { value.withUnsafeBytes { bytes.append(contentsOf: $0) } }
 
   /// RFC 9000 section 16.
   package mutating func varint(_ value: UInt64) {

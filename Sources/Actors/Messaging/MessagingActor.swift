@@ -4,6 +4,8 @@ import ParleyVocabulary
 import ParleyWire
 
 /// Runs the messaging machine: entries of channels and messages from peer to peer. Signs and verifies; never reads.
+/// Shares the transport's thread with the links actor: what arrives reaches the machine, and what is said the wire,
+/// without a change of threads, which would cost as much as all the rest.
 package actor MessagingActor {
   package enum Answer: Sendable, Equatable {
     case stored(LogKey, number: UInt64)
@@ -15,15 +17,22 @@ package actor MessagingActor {
   private var machine: MessagingMachine
   private let identity: Identity
   private let switchboard: Switchboard
+  private let executor: any SerialExecutor
   private let wake: @Sendable (Instant) -> Void
+  /// When the machine will be woken at the latest.
+  private var wakeAt: Instant?
   private var waiting: [RequestID: CheckedContinuation<Answer, Never>] = [:]
   private var nextRequest: UInt64 = 1
   private var isClosed = false
 
+  package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+  /// `wake` sees to it that `.woke` is posted then.
   package init(
-    _ machine: MessagingMachine, _ identity: Identity, _ switchboard: Switchboard,
+    _ machine: MessagingMachine, _ identity: Identity, _ switchboard: Switchboard, executor: any SerialExecutor,
     wake: @escaping @Sendable (Instant) -> Void
   ) {
+    self.executor = executor
     self.machine = machine
     self.identity = identity
     self.switchboard = switchboard
@@ -69,6 +78,7 @@ package actor MessagingActor {
   }
 
   private func step(_ event: MessagingEvent) {
+    if case .woke = event { wakeAt = nil }
     for effect in machine.handle(event, at: SystemClock.now()) { carryOut(effect) }
   }
 
@@ -87,7 +97,10 @@ package actor MessagingActor {
     case .load(let load, let channel, let ranges, let byteCountMax):
       switchboard.store.post(.load(load, channel, ranges, byteCountMax: byteCountMax))
     case .notify(let notice): notify(notice)
-    case .wake(let instant): wake(instant)
+    case .wake(let instant):
+      if let wakeAt, wakeAt <= instant { break }
+      wakeAt = instant
+      wake(instant)
     case .tell(let event): switchboard.post(event)
     }
   }

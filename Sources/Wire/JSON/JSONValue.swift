@@ -107,9 +107,30 @@ extension JSONValue {
     }
   }
 
+  /// Whether valid UTF-8 holds a character that `encoded` writes with an escape.
+  static func needsEscapes(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+    var previous: UInt8 = 0
+    for byte in text {
+      if byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") || byte == 0x7F { return true }
+      // U+0080 to U+009F are C2 80 to C2 9F.
+      if previous == 0xC2, byte < 0xA0 { return true }
+      previous = byte
+    }
+    return false
+  }
+
   /// RFC 8259 section 7. DEL and the C1 controls are escaped too: no interface prints one by accident.
   private static func encode(_ text: String, into out: inout [UInt8]) {
     out.append(UInt8(ascii: "\""))
+    let isPlain = text.utf8.withContiguousStorageIfAvailable { bytes in
+      if needsEscapes(bytes) { return false }
+      out.append(contentsOf: bytes)
+      return true
+    }
+    if isPlain == true {
+      out.append(UInt8(ascii: "\""))
+      return
+    }
     for scalar in text.unicodeScalars {
       switch scalar {
       case "\"": out += "\\\"".utf8

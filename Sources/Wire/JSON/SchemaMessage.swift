@@ -34,12 +34,15 @@ package struct SchemaMessage: Sendable {
   /// RFC 3339 text as the sender wrote it; nil only for kinds that need none.
   package let timestamp: String?
   package let content: any MessageKind
+  /// What was decoded, where that is just what would be written.
+  private let plain: [UInt8]?
 
   package init(sender: Sender, messageID: MessageID?, timestamp: String?, content: any MessageKind) {
     self.sender = sender
     self.messageID = messageID
     self.timestamp = timestamp
     self.content = content
+    plain = nil
   }
 
   /// Checks size, syntax, types, required members and, where given, that the sender is the authenticated author.
@@ -48,19 +51,43 @@ package struct SchemaMessage: Sendable {
       throw .tooLong(
         field: "message", byteCount: UInt64(bytes.count), byteCountMax: Limit.messageByteCountMax)
     }
-    guard case .object(let members) = try JSONValue(decoding: bytes) else {
+    let json = Array(bytes)
+    if let text = PlainText(json), let message = Self(text, json) {
+      try Self.check(message.sender, author)
+      self = message
+      return
+    }
+    plain = nil
+    guard case .object(let members) = try JSONValue(decoding: json) else {
       throw .malformed(field: "message", reason: "not a JSON object")
     }
     sender = try Sender(from: members.object("sender"))
-    if let author, author != sender.peer {
-      throw .malformed(field: "sender_id", reason: "not the author that signed")
-    }
+    try Self.check(sender, author)
     let type = try members.string("type")
     guard type.utf8.count <= 64, !type.isEmpty else { throw .malformed(field: "type", reason: "not 1 to 64 bytes") }
     let kind = KindRegistry.kind(named: type)
     messageID = try Self.messageID(in: members, required: kind?.needsMessageID ?? false)
     timestamp = try Self.timestamp(in: members, required: kind?.needsMessageID ?? false)
     if let kind { content = try kind.init(from: members) } else { content = UnknownKind(type: type, members: members) }
+  }
+
+  private static func check(_ sender: Sender, _ author: PeerID?) throws(WireError) {
+    if let author, author != sender.peer {
+      throw .malformed(field: "sender_id", reason: "not the author that signed")
+    }
+  }
+
+  /// Nil when a member breaks a rule, or would be written otherwise: that is then found and said in full.
+  private init?(_ text: PlainText, _ json: [UInt8]) {
+    guard let peer = PeerID(text: text.senderID), let id = MessageID(text.messageID),
+      Self.isTimestamp(Array(text.timestamp.utf8)), let name = try? DisplayName(text.displayName),
+      name.text.utf8.elementsEqual(text.displayName.utf8)
+    else { return nil }
+    sender = Sender(peer: peer, displayName: name)
+    messageID = id
+    timestamp = text.timestamp
+    content = TextKind(body: text.body)
+    plain = json
   }
 
   private static func messageID(in members: [JSONMember], required: Bool) throws(WireError) -> MessageID? {
@@ -103,6 +130,7 @@ package struct SchemaMessage: Sendable {
 
   /// The members in the order the schema shows them for this kind.
   package var encoded: [UInt8] {
+    if let plain { return plain }
     var members: [JSONMember] = []
     let type = JSONMember("type", .string(content.type))
     let sender = JSONMember("sender", sender.json)
