@@ -40,6 +40,9 @@ package final class Switchboard: Sendable {
   }
 }
 
+/// Who shares the transport's timer with the links actor.
+package enum Sleeper: Hashable, Sendable { case messaging, membership }
+
 /// What reaches the links actor beside the events of its machine.
 package enum LinksMail: Sendable {
   case event(LinksEvent)
@@ -51,8 +54,8 @@ package enum LinksMail: Sendable {
   case openMedia(LinkID, PeerID)
   case sendMedia(LinkID, [[UInt8]])
   case closeMedia(LinkID)
-  /// Post `.woke` to messaging then.
-  case wakeMessaging(at: Instant)
+  /// Post `.woke` then. An earlier moment replaces a later one.
+  case wake(Sleeper, at: Instant)
   /// The media actor has worked off so many bytes of what it was sent.
   case mediaRelieved(byteCount: Int)
 }

@@ -35,8 +35,7 @@ final class Engine: Sendable {
     let storeThread = ThreadExecutor()
     let pause = Pause()
     let alarms = Alarms(handlers: [
-      { switchboard.post(.membership(.woke)) }, { switchboard.media.post(.woke) }, { pause.end() },
-      { switchboard.store.post(.prune) },
+      { switchboard.media.post(.woke) }, { pause.end() }, { switchboard.store.post(.prune) },
     ])
     let store: StoreActor
     let incarnation: UInt64
@@ -45,7 +44,7 @@ final class Engine: Sendable {
       store = try await StoreActor.open(
         path: profile.path + "/store.sqlite", me: profile.identity.peerID,
         retention: Retention(days: settings.historyDays, entryCountMax: settings.historyEntryCountMax),
-        executor: storeThread, switchboard: switchboard, wake: { alarms.wake(3, at: $0) })
+        executor: storeThread, switchboard: switchboard, wake: { alarms.wake(2, at: $0) })
       let outbox = try await store.outbox()
       switchboard.post(.messaging(.outboxRestored(outbox)))
     } catch {
@@ -107,7 +106,7 @@ final class Engine: Sendable {
     serveDisk = DiskActor(executor: serveThread)
     landDisk = DiskActor(executor: landThread)
     media = MediaActor(
-      switchboard, serveDisk: serveMail, landDisk: landMail, wake: { alarms.wake(1, at: $0) })
+      switchboard, serveDisk: serveMail, landDisk: landMail, wake: { alarms.wake(0, at: $0) })
     self.incarnation = incarnation
     self.introductions = introductions
     let transport = UVTransport()
@@ -118,10 +117,10 @@ final class Engine: Sendable {
     membership = MembershipActor(
       MembershipMachine(
         me: me, instance: instance, nonceKey: Sealing.randomBytes(32), seed: Sealing.randomUInt64()),
-      switchboard, wake: { alarms.wake(0, at: $0) })
+      switchboard, executor: transport.executor)
     messaging = MessagingActor(
       MessagingMachine(me: me, instance: instance, seed: Sealing.randomUInt64(), outbox: outbox), profile.identity,
-      switchboard, executor: transport.executor, wake: { switchboard.links.post(.wakeMessaging(at: $0)) })
+      switchboard, executor: transport.executor)
   }
 
   func addTasks(to group: inout TaskGroup<Void>) {
@@ -156,7 +155,7 @@ final class Engine: Sendable {
     var quietCount = 0
     for _ in 0..<100 where quietCount < 3 {
       quietCount = switchboard.isQuiet ? quietCount + 1 : 0
-      await pause.wait { self.alarms.wake(2, at: SystemClock.now() + .milliseconds(10)) }
+      await pause.wait { self.alarms.wake(1, at: SystemClock.now() + .milliseconds(10)) }
     }
   }
 

@@ -15,6 +15,7 @@ final class Hub: Sendable {
 
   private struct State {
     var channels: [ChannelID: Joined] = [:]
+    var online: [ChannelID: Set<PeerID>] = [:]
     var secrets: [ChannelID: Bool] = [:]
     /// Who has which of our logs, up to which number.
     var deliveries: [ChannelID: [Instance: [PeerID: UInt64]]] = [:]
@@ -62,6 +63,7 @@ final class Hub: Sendable {
     case .closed(let name, let channel):
       state.withLock {
         $0.channels[channel] = nil
+        $0.online[channel] = nil
         $0.media[channel] = nil
         $0.secrets[channel] = nil
         $0.deliveries[channel] = nil
@@ -98,9 +100,20 @@ final class Hub: Sendable {
   }
 
   private func member(_ channel: ChannelID, _ view: MemberView) {
-    guard let name = state.withLock({ $0.channels[channel]?.name }) else { return }
+    let name = state.withLock { state in
+      if !view.isOnline {
+        state.online[channel]?.remove(view.peer)
+      } else if view.peer != me {
+        state.online[channel, default: []].insert(view.peer)
+      }
+      return state.channels[channel]?.name
+    }
+    guard let name else { return }
     emit(.memberChanged(name, value(view)))
   }
+
+  /// Others who are online there.
+  func presentCount(in channel: ChannelID) -> Int { state.withLock { $0.online[channel]?.count ?? 0 } }
 
   func value(_ view: MemberView) -> Member {
     Member(

@@ -27,9 +27,8 @@ extension Node {
       joined.id, kind: KindRegistry.code(of: content.type), isHidden: false, json: json)
     let (key, number) = try Self.stored(answer, name)
     if let seconds, let events { await wait(seconds, events, joined.id, key, number, engine) }
-    let present = await engine.membership.presentPeers(in: joined.id)
     let delivered = hub.deliveredTo(joined.id, key, number)
-    return SendReceipt(id: id, deliveredTo: delivered, presentCount: present.count)
+    return SendReceipt(id: id, deliveredTo: delivered, presentCount: hub.presentCount(in: joined.id))
   }
 
   private func message(_ content: any MessageKind, _ id: MessageID?) -> SchemaMessage {

@@ -28,7 +28,7 @@ package actor LinksActor {
   /// The header of the datagram whose frames are being handled: what is sealed for us inside was sealed with it.
   var currentHeader: ArraySlice<UInt8> = []
   var machineWake: Instant?
-  private var messagingWake: Instant?
+  private var sleepers: [Sleeper: Instant] = [:]
   /// Messaging has more waiting than it should: sessions are not read until it has caught up.
   var isHeldBack = false
   /// Bytes of chat handed on since messaging last had next to nothing to do.
@@ -93,9 +93,9 @@ package actor LinksActor {
     case .openMedia(let link, let peer): openMedia(link, peer)
     case .sendMedia(let link, let payloads): sendMedia(link, payloads)
     case .closeMedia(let link): byLink[link].map { transport.close($0.id, afterWrites: true) }
-    case .wakeMessaging(let instant):
-      if let due = messagingWake, due <= instant { break }
-      messagingWake = instant
+    case .wake(let sleeper, let instant):
+      if let due = sleepers[sleeper], due <= instant { break }
+      sleepers[sleeper] = instant
       schedule()
     case .mediaRelieved(let byteCount): relieveMedia(byteCount)
     }
@@ -152,9 +152,9 @@ package actor LinksActor {
       machineWake = nil
       step(.woke)
     }
-    if let at = messagingWake, at <= now {
-      messagingWake = nil
-      switchboard.messaging.post(.woke)
+    for (sleeper, at) in sleepers where at <= now {
+      sleepers[sleeper] = nil
+      switchboard.post(sleeper == .messaging ? .messaging(.woke) : .membership(.woke))
     }
     for connection in connections.values where connection.isHalfOpen && connection.handshakeEnd <= now {
       connection.isGivenUp = true
@@ -171,7 +171,8 @@ package actor LinksActor {
   }
 
   func schedule() {
-    var due = [machineWake, messagingWake].compactMap(\.self).min()
+    var due = sleepers.values.min()
+    if let machineWake { due = due.map { min($0, machineWake) } ?? machineWake }
     if let end = connections.values.lazy.filter(\.isHalfOpen).map(\.handshakeEnd).min() {
       due = due.map { min($0, end) } ?? end
     }

@@ -1,16 +1,21 @@
 import ParleyMachines
 import ParleyVocabulary
 
-/// Runs the membership machine: who is in each channel, who is there, whose hand is up.
+/// Runs the membership machine: who is in each channel, who is there, whose hand is up. Shares the transport's thread,
+/// since nearly all it hears comes from there, and from messaging with every batch.
 package actor MembershipActor {
   private var machine: MembershipMachine
   private let switchboard: Switchboard
-  private let wake: @Sendable (Instant) -> Void
+  private let executor: any SerialExecutor
+  /// When the machine will be woken at the latest.
+  private var wakeAt: Instant?
 
-  package init(_ machine: MembershipMachine, _ switchboard: Switchboard, wake: @escaping @Sendable (Instant) -> Void) {
+  package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+  package init(_ machine: MembershipMachine, _ switchboard: Switchboard, executor: any SerialExecutor) {
     self.machine = machine
     self.switchboard = switchboard
-    self.wake = wake
+    self.executor = executor
   }
 
   package func members(of channel: ChannelID) -> [MemberView] { machine.members(of: channel) }
@@ -26,11 +31,15 @@ package actor MembershipActor {
   }
 
   private func step(_ event: MembershipEvent) {
+    if case .woke = event { wakeAt = nil }
     for effect in machine.handle(event, at: SystemClock.now()) {
       switch effect {
       case .announce(let channel, let view): switchboard.notices(.member(channel, view))
       case .persist(let channel, let record): switchboard.store.post(.member(channel, record))
-      case .wake(let instant): wake(instant)
+      case .wake(let instant):
+        if let wakeAt, wakeAt <= instant { break }
+        wakeAt = instant
+        switchboard.links.post(.wake(.membership, at: instant))
       case .tell(let event): switchboard.post(event)
       }
     }

@@ -18,7 +18,6 @@ package actor MessagingActor {
   private let identity: Identity
   private let switchboard: Switchboard
   private let executor: any SerialExecutor
-  private let wake: @Sendable (Instant) -> Void
   /// When the machine will be woken at the latest.
   private var wakeAt: Instant?
   private var waiting: [RequestID: CheckedContinuation<Answer, Never>] = [:]
@@ -27,16 +26,13 @@ package actor MessagingActor {
 
   package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-  /// `wake` sees to it that `.woke` is posted then.
   package init(
-    _ machine: MessagingMachine, _ identity: Identity, _ switchboard: Switchboard, executor: any SerialExecutor,
-    wake: @escaping @Sendable (Instant) -> Void
+    _ machine: MessagingMachine, _ identity: Identity, _ switchboard: Switchboard, executor: any SerialExecutor
   ) {
     self.executor = executor
     self.machine = machine
     self.identity = identity
     self.switchboard = switchboard
-    self.wake = wake
   }
 
   /// Runs until the switchboard closes; calls that still wait then learn that the node has stopped.
@@ -100,7 +96,7 @@ package actor MessagingActor {
     case .wake(let instant):
       if let wakeAt, wakeAt <= instant { break }
       wakeAt = instant
-      wake(instant)
+      switchboard.links.post(.wake(.messaging, at: instant))
     case .tell(let event): switchboard.post(event)
     }
   }
