@@ -47,8 +47,9 @@ package final class Mailbox<Mail: Sendable>: Sendable {
     return state.mail
   }
 
-  /// Everything that waits, as soon as there is any; empty once the mailbox is closed and read out.
-  package func next() async -> [Mail] {
+  /// Everything that waits, as soon as there is any; empty once the mailbox is closed and read out. Stays on the
+  /// caller's actor: elsewhere it would take two changes of threads.
+  package nonisolated(nonsending) func next() async -> [Mail] {
     await withCheckedContinuation { continuation in
       let ready = state.withLock { state -> [Mail]? in
         state.inHandCount = 0
