@@ -7,17 +7,18 @@ public struct Bytes32: Hashable, Comparable, Sendable {
 
   /// Nil unless `bytes` holds exactly 32 bytes.
   public init?(_ bytes: some Collection<UInt8>) {
-    let words = bytes.withContiguousStorageIfAvailable { Self.words(UnsafeRawBufferPointer($0)) }
-    guard let words = words ?? ContiguousArray(bytes).withUnsafeBytes({ Self.words($0) }) else { return nil }
-    self.words = words
+    let inPlace = bytes.withContiguousStorageIfAvailable { Self(raw: UnsafeRawBufferPointer($0)) }
+    guard let value = inPlace ?? ContiguousArray(bytes).withUnsafeBytes({ Self(raw: $0) }) else { return nil }
+    self = value
   }
 
-  private static func words(_ bytes: UnsafeRawBufferPointer) -> (UInt64, UInt64, UInt64, UInt64)? {
-    guard bytes.count == 32 else { return nil }
+  /// Nil unless `raw` holds exactly 32 bytes. For what is read often: not generic.
+  package init?(raw: UnsafeRawBufferPointer) {
+    guard raw.count == 32 else { return nil }
     func word(_ offset: Int) -> UInt64 {
-      UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+      UInt64(bigEndian: raw.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
     }
-    return (word(0), word(8), word(16), word(24))
+    words = (word(0), word(8), word(16), word(24))
   }
 
   public var bytes: [UInt8] {

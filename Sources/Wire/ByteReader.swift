@@ -57,7 +57,9 @@ package struct ByteReader: Sendable {
   package mutating func uint16(_ field: String) throws(WireError) -> UInt16 { UInt16(try fixed(2, field)) }
   package mutating func uint32(_ field: String) throws(WireError) -> UInt32 { UInt32(try fixed(4, field)) }
   package mutating func uint64(_ field: String) throws(WireError) -> UInt64 { try fixed(8, field) }
-  package mutating func bytes32(_ field: String) throws(WireError) -> Bytes32 { Bytes32(try slice(32, field))! }
+  package mutating func bytes32(_ field: String) throws(WireError) -> Bytes32 {
+    try slice(32, field).withUnsafeBytes { Bytes32(raw: $0)! }
+  }
 
   /// A variable-length integer (RFC 9000 section 16), below 2⁶². The shortest form is required: one value has one
   /// encoding.

@@ -111,12 +111,16 @@ extension JSONValue {
   static func needsEscapes(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
     var previous: UInt8 = 0
     for byte in text {
-      if byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") || byte == 0x7F { return true }
-      // U+0080 to U+009F are C2 80 to C2 9F.
-      if previous == 0xC2, byte < 0xA0 { return true }
+      if needsEscape(byte, after: previous) { return true }
       previous = byte
     }
     return false
+  }
+
+  static func needsEscape(_ byte: UInt8, after previous: UInt8) -> Bool {
+    // U+0080 to U+009F are C2 80 to C2 9F.
+    byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") || byte == 0x7F
+      || previous == 0xC2 && byte < 0xA0
   }
 
   /// RFC 8259 section 7. DEL and the C1 controls are escaped too: no interface prints one by accident.

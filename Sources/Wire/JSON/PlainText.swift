@@ -48,10 +48,14 @@ private struct PlainReader {
   mutating func text(after literal: StaticString) -> String? {
     guard skip(literal) else { return nil }
     let start = position
-    while position < bytes.count, bytes[position] != UInt8(ascii: "\"") { position += 1 }
-    guard position < bytes.count else { return nil }
-    let text = UnsafeBufferPointer(rebasing: bytes[start..<position])
-    guard !JSONValue.needsEscapes(text) else { return nil }
-    return String(validating: text, as: UTF8.self)
+    let count = bytes.count
+    var previous: UInt8 = 0
+    while position < count, bytes[position] != UInt8(ascii: "\"") {
+      if JSONValue.needsEscape(bytes[position], after: previous) { return nil }
+      previous = bytes[position]
+      position += 1
+    }
+    guard position < count else { return nil }
+    return String(validating: UnsafeBufferPointer(rebasing: bytes[start..<position]), as: UTF8.self)
   }
 }
