@@ -2,7 +2,7 @@ import Parley
 
 /// What each address does with the node.
 extension Router {
-  /// Events of a subscriber that the node keeps while its client does not read; the oldest go then.
+  /// Events of a subscriber that wait in memory while its client does not read; further messages wait in the store.
   private static let bufferedEventCountMax = 256
   private static let historyCountDefault = 50
   private static let historyCountMax = 10_000
@@ -203,15 +203,26 @@ extension Router {
   func events(_ request: Request) async throws -> Reply {
     var filter: ChannelName?
     if let text = request.query.first(where: { $0.name == "channel" })?.value { filter = try ChannelName(text) }
-    let (node, channel) = (node, filter)
+    let (cursor, events) = try await node.events(
+      since: try cursor(request), in: filter, bufferingCount: Self.bufferedEventCountMax)
     return .stream { outlet in
-      let events = await node.events(bufferingCount: Self.bufferedEventCountMax)
-      // Says that from here on nothing is missed.
-      guard await outlet.write(Array(":listening\n\n".utf8)) else { return }
-      for await event in events where event.concerns(channel) {
+      // Says that from here on nothing is missed; an event without data gives its ID alone (HTML standard, 9.2.6).
+      guard await outlet.write(Array(":listening\nid: \(cursor)\n\n".utf8)) else { return }
+      for await event in events {
         guard await outlet.write(RenderedEvent(event).bytes) else { return }
       }
     }
+  }
+
+  /// Of the header that a client sends which connects again, else of the query, which stays as it was.
+  private func cursor(_ request: Request) throws(Problem) -> UInt64? {
+    if let text = request.lastEventID, !text.isEmpty {
+      guard let cursor = UInt64(text) else { throw .badRequest("Last-Event-ID must be a cursor, a number") }
+      return cursor
+    }
+    guard let text = request.query.first(where: { $0.name == "since" })?.value else { return nil }
+    guard let cursor = UInt64(text) else { throw .badRequest("since must be a cursor, a number") }
+    return cursor
   }
 
   // MARK: Names

@@ -35,10 +35,12 @@ final class Exchange: Sendable {
   let method: String
   let path: String
   let query: [(name: String, value: String)]
+  let lastEventID: String?
   private let state = Mutex(State())
 
-  init(method: String, path: String, query: [(name: String, value: String)]) {
+  init(method: String, path: String, query: [(name: String, value: String)], lastEventID: String?) {
     self.method = method
+    self.lastEventID = lastEventID
     self.path = path
     self.query = query
   }

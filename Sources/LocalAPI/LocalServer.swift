@@ -89,7 +89,9 @@ package final class LocalServer: Sendable {
 
   private func respond(to exchange: Exchange, body: [UInt8]) async {
     do {
-      let request = try Request(method: exchange.method, path: exchange.path, query: exchange.query, body: body)
+      let request = try Request(
+        method: exchange.method, path: exchange.path, query: exchange.query, body: body,
+        lastEventID: exchange.lastEventID)
       try await Router(node: node).respond(to: request, on: exchange)
     } catch {
       exchange.complete(.problem(Problem(any: error)))
@@ -104,7 +106,9 @@ package final class LocalServer: Sendable {
     _ slot: UnsafeMutablePointer<UnsafeMutableRawPointer?>
   ) -> MHD_Result {
     guard let pointer = slot.pointee else {
-      let exchange = Exchange(method: String(cString: method), path: String(cString: url), query: query(of: connection))
+      let exchange = Exchange(
+        method: String(cString: method), path: String(cString: url), query: query(of: connection),
+        lastEventID: MHD_lookup_connection_value(connection, .HEADER_KIND, "Last-Event-ID").map { String(cString: $0) })
       slot.pointee = Unmanaged.passRetained(exchange).toOpaque()
       registry.add(exchange, socket: parley_mhd_socket(connection))
       if let problem = refusal(of: connection) { return queue(.problem(problem), connection) }

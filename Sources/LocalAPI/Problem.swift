@@ -89,6 +89,7 @@ extension Problem {
     case .profileDamaged: (500, "profile_damaged", "The profile cannot be used")
     case .network: (502, "network", "The network refused")
     case .queueFull: (503, "queue_full", "Too much is waiting")
+    case .unknownCursor: (409, "unknown_cursor", "The cursor is not of this store")
     case .cancelled: (409, "cancelled", "Cancelled")
     case .stopped: (503, "stopped", "The node is stopping")
     case .aborted: (503, "aborted", "The identity was started elsewhere")

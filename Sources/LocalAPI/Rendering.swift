@@ -111,7 +111,8 @@ struct RenderedEvent {
       )
     case .expired(let id, let peer):
       (type, data) = ("expired", ["message_id": .string(id.text), "peer_id": .string(peer.text)])
-    case .dropped(let count): (type, data) = ("dropped", ["count": .count(count)])
+    case .dropped(let count, let cursor):
+      (type, data) = ("dropped", ["count": .count(count), "since": .count(cursor)])
     }
     self.cursor = cursor
   }
@@ -123,19 +124,5 @@ struct RenderedEvent {
     var text = cursor.map { "id: \($0)\n" } ?? ""
     text += "event: \(type)\ndata: "
     return Array(text.utf8) + data.bytes + Array("\n\n".utf8)
-  }
-}
-
-extension NodeEvent {
-  /// Whether a subscriber to one channel wants it: that channel's events, and what concerns every channel.
-  func concerns(_ channel: ChannelName?) -> Bool {
-    guard let channel else { return true }
-    return switch self {
-    case .stateChanged, .dropped: true
-    case .joined(let name), .left(let name), .memberChanged(let name, _): name == channel
-    case .message(let message): message.channel == channel
-    case .delivered(let name, _, _): name == channel
-    case .expired: false
-    }
   }
 }

@@ -24,6 +24,8 @@ final class Hub: Sendable {
     var own: [ChannelID: [UInt64: [MessageID]]] = [:]
     var subscribers: [UInt64: Subscriber] = [:]
     var nextSubscriber: UInt64 = 1
+    /// Of the last message told.
+    var cursor: UInt64 = 0
     var isFinished = false
     var state = ConnectionState.disconnected
     var interfaces: [String] = []
@@ -31,11 +33,6 @@ final class Hub: Sendable {
     var media: [ChannelID: AnnouncedMedia] = [:]
     /// Messages that were stored but are malformed: shown to nobody.
     var malformedCount = 0
-  }
-
-  private struct Subscriber {
-    let continuation: AsyncStream<NodeEvent>.Continuation
-    var droppedCount = 0
   }
 
   private let me: PeerID
@@ -126,11 +123,7 @@ final class Hub: Sendable {
     case .entryStored(let channel, let entry, let cursor): stored(channel, entry, cursor)
     case .delivered(let channel, let log, let through, let peer): delivered(channel, log, through, peer)
     case .peerMessage(let peer, _, let json, let cursor):
-      if let message = message(json, author: nil, channel: nil, cursor: cursor << 8, deliveredTo: []) {
-        // What we said ourselves comes back when it is stored: the other side is not its sender.
-        guard message.sender == peer || message.sender == me else { return }
-        emit(.message(message))
-      }
+      if let message = peerMessage(json, with: peer, cursor) { emit(.message(message)) }
     case .peerDelivered(let peer, let id):
       state.withLock { state in
         state.deliveredPeerMessages.append(id)
@@ -189,6 +182,12 @@ final class Hub: Sendable {
       }
     }
     return messages
+  }
+
+  /// What we said ourselves comes back when it is stored: the other side is not its sender.
+  func peerMessage(_ json: [UInt8], with peer: PeerID, _ cursor: UInt64) -> Message? {
+    let message = message(json, author: nil, channel: nil, cursor: cursor << 8, deliveredTo: [])
+    return message.flatMap { $0.sender == peer || $0.sender == me ? $0 : nil }
   }
 
   private func message(
@@ -269,47 +268,38 @@ final class Hub: Sendable {
 
   // MARK: Subscribers
 
+  /// The store has given this cursor last, before anything is told.
+  func begin(after cursor: UInt64) { state.withLock { $0.cursor = Self.end(of: cursor) } }
+
   func events(bufferingCount: Int) -> AsyncStream<NodeEvent> {
-    let (stream, continuation) = AsyncStream.makeStream(
-      of: NodeEvent.self, bufferingPolicy: .bufferingOldest(max(1, bufferingCount)))
-    let id = state.withLock { state -> UInt64? in
-      if state.isFinished { return nil }
+    events(after: nil, in: nil, bufferingCount: bufferingCount, pager: nil)
+  }
+
+  /// `cursor`: nil for that of the last message told.
+  func events(
+    after cursor: UInt64?, in channel: ChannelName?, bufferingCount: Int, pager: Subscriber.Pager?
+  ) -> AsyncStream<NodeEvent> {
+    let (subscriber, id) = state.withLock { state in
+      let subscriber = Subscriber(
+        after: cursor ?? state.cursor, in: channel, countMax: bufferingCount, pager: pager)
       let id = state.nextSubscriber
       state.nextSubscriber += 1
-      state.subscribers[id] = Subscriber(continuation: continuation)
-      return id
+      if state.isFinished { subscriber.finish() } else { state.subscribers[id] = subscriber }
+      return (subscriber, id)
     }
-    guard let id else {
-      continuation.finish()
-      return stream
-    }
-    continuation.onTermination = { [weak self] _ in self?.unsubscribe(id) }
-    return stream
+    return Subscription(subscriber) { [weak self] in self?.unsubscribe(id) }.stream
   }
 
   private func unsubscribe(_ id: UInt64) { state.withLock { _ = $0.subscribers.removeValue(forKey: id) } }
 
-  /// A subscriber whose queue is full loses what comes then, and is told how much before the next that fits.
   func emit(_ event: NodeEvent) { emit([event]) }
 
   private func emit(_ events: [NodeEvent]) {
-    state.withLock { state in for event in events { Self.emit(event, &state) } }
-  }
-
-  private static func emit(_ event: NodeEvent, _ state: inout State) {
-    for id in state.subscribers.keys {
-      var subscriber = state.subscribers[id]!
-      if subscriber.droppedCount > 0 {
-        if case .enqueued = subscriber.continuation.yield(.dropped(subscriber.droppedCount)) {
-          subscriber.droppedCount = 0
-        } else {
-          subscriber.droppedCount += 1
-          state.subscribers[id] = subscriber
-          continue
-        }
+    state.withLock { state in
+      for event in events {
+        if case .message(let message) = event { state.cursor = message.cursor }
+        for subscriber in state.subscribers.values { subscriber.offer(event) }
       }
-      if case .dropped = subscriber.continuation.yield(event) { subscriber.droppedCount += 1 }
-      state.subscribers[id] = subscriber
     }
   }
 
@@ -317,8 +307,8 @@ final class Hub: Sendable {
     let all = state.withLock { state in
       defer { state.subscribers = [:] }
       state.isFinished = true
-      return state.subscribers.values.map(\.continuation)
+      return state.subscribers.values
     }
-    for continuation in all { continuation.finish() }
+    for subscriber in all { subscriber.finish() }
   }
 }

@@ -91,6 +91,7 @@ public actor Node {
       throw error
     }
     self.engine = engine
+    hub.begin(after: (try? await engine.store.lastCursor()) ?? 0)
     await withTaskGroup(of: Void.self) { group in
       engine.addTasks(to: &group)
       group.addTask { await self.lifetime(engine) }
@@ -178,10 +179,4 @@ public actor Node {
   /// How many times a node was heard, within the last 10 s, in a channel that is none of ours: a node counts once for
   /// each such channel.
   public func nodesHeardElsewhere() async -> Int { await engine?.links.foreignCount() ?? 0 }
-
-  /// Events from now on. A subscriber that does not keep up loses what does not fit `bufferingCount` (at least 1) and
-  /// is told so by `.dropped`. The stream ends when the node has stopped.
-  public func events(bufferingCount: Int = 1_024) async -> AsyncStream<NodeEvent> {
-    hub.events(bufferingCount: bufferingCount)
-  }
 }

@@ -36,4 +36,8 @@ public protocol NodeServing: Sendable {
   /// Events from now on. A subscriber that does not keep up loses what does not fit `bufferingCount` and is told so
   /// by `.dropped`. The stream ends when the node has stopped.
   func events(bufferingCount: Int) async -> AsyncStream<NodeEvent>
+  /// Every message stored after `cursor` (nil: from now on) once, then those to come; the cursor where that begins.
+  func events(
+    since cursor: UInt64?, in channel: ChannelName?, bufferingCount: Int
+  ) async throws(ParleyError) -> (cursor: UInt64, events: AsyncStream<NodeEvent>)
 }

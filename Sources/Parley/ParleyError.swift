@@ -47,6 +47,9 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
   case network(String)
   /// Too much waits to be written, or the disk refused; the text says what was kept.
   case queueFull(String)
+  /// No message stored here has this cursor yet, `last` is the last one given: it is another store's, or this one was
+  /// put back to an earlier state.
+  case unknownCursor(UInt64, last: UInt64)
   /// The caller gave it up.
   case cancelled
   /// The node is stopping or has stopped.
@@ -98,6 +101,9 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
       "\(path.escapedLine) cannot be used: \(reason); it was left as it is"
     case .network(let text): text
     case .queueFull(let text): text
+    case .unknownCursor(let cursor, let last):
+      "the cursor \(cursor) was not given by this node's store, which is at \(last): it is another node's, or this "
+        + "store is a new one or was restored from a copy; begin again with 0 (everything kept) or without a cursor"
     case .cancelled: "cancelled"
     case .stopped: "the node is stopping"
     case .aborted: "the same identity was started elsewhere, so this node has stopped: one identity runs in one place"

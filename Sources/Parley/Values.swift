@@ -95,7 +95,8 @@ public struct Message: Sendable, Equatable {
   public let body: Body
   /// The checked message, encoded again: exactly the members of the schema.
   public let json: String
-  /// Where this message stands in this node's own sequence of arrivals; rises, never reused.
+  /// Where this message stands in this node's own sequence of arrivals; rises, never reused. With it
+  /// `Node.events(since:)` goes on after this message.
   public let cursor: UInt64
   /// Who besides the author is known to have it stored; empty for other people's messages.
   public let deliveredTo: [PeerID]
@@ -270,6 +271,7 @@ public enum NodeEvent: Sendable, Equatable {
   /// A message waited for this peer as long as it may (`NodeSettings.outboxSeconds`), in vain: it is no longer tried,
   /// and stays in this node's own history.
   case expired(MessageID, to: PeerID)
-  /// This subscriber read too slowly: so many events are missing here. Messages can be fetched with `history`.
-  case dropped(Int)
+  /// This subscriber read too slowly: so many events are missing here. The messages among them, if it is of the kind
+  /// that can miss any, come again from `events(since:)` with this cursor.
+  case dropped(Int, since: UInt64)
 }

@@ -64,7 +64,7 @@ extension Store {
     }
   }
 
-  private static func peerMessage(_ row: Row) throws(StoreError) -> StoredPeerMessage {
+  static func peerMessage(_ row: Row) throws(StoreError) -> StoredPeerMessage {
     StoredPeerMessage(
       peer: PeerID(try row.key(1)), isOwn: row.flag(2), id: try row.messageID(3), json: row.blob(4),
       cursor: row.bits(0))

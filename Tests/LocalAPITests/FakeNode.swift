@@ -137,4 +137,11 @@ final class FakeNode: NodeServing {
     subscriptions.continuation.yield()
     return stream
   }
+
+  func events(
+    since cursor: UInt64?, in channel: ChannelName?, bufferingCount: Int
+  ) async throws(ParleyError) -> (cursor: UInt64, events: AsyncStream<NodeEvent>) {
+    try note("events \(cursor.map { "\($0)" } ?? "-") \(channel?.text ?? "-")")
+    return (cursor ?? 4_711, await events(bufferingCount: bufferingCount))
+  }
 }

@@ -7,13 +7,15 @@ extension HTTPTests.StreamTests {
   private static let team = try! ChannelName("team")
 
   /// An open event stream: the head is read, and from here on nothing is missed.
-  private func listen(_ server: LocalServer, query: String = "") throws -> TestClient {
+  private func listen(
+    _ server: LocalServer, query: String = "", lastEventID: String? = nil, cursor: UInt64 = 4_711
+  ) throws -> TestClient {
     let client = TestClient(server.socketPath)
-    client.request("GET", "/v1/events\(query)")
+    client.request("GET", "/v1/events\(query)", headers: lastEventID.map { ["Last-Event-ID: \($0)"] } ?? [])
     let head = try #require(client.head())
     #expect(head.status == 200)
     #expect(head.headers["content-type"] == "text/event-stream")
-    #expect(client.chunk() == ":listening\n\n")
+    #expect(client.chunk() == ":listening\nid: \(cursor)\n\n")
     return client
   }
 
@@ -27,18 +29,29 @@ extension HTTPTests.StreamTests {
       #expect(message.split(separator: "\n").count == 3)
       node.emit(.memberChanged(Self.team, FakeNode.members[1]))
       #expect(client.chunk()?.hasPrefix("event: member\ndata: {\"peer_id\":\"\(FakeNode.ben.text)\"") == true)
-      node.emit(.dropped(4))
-      #expect(client.chunk() == "event: dropped\ndata: {\"count\":4}\n\n")
+      node.emit(.dropped(4, since: 7))
+      #expect(client.chunk() == "event: dropped\ndata: {\"count\":4,\"since\":7}\n\n")
+      #expect(node.calls == ["events - -"])
     }
   }
 
-  @Test func aStreamOfOneChannelHasOnlyItsEvents() async throws {
+  @Test func aStreamGoesOnAfterACursor() async throws {
     try await withServer { server, node in
-      let client = try listen(server, query: "?channel=team")
-      node.emit(.joined(try ChannelName("other")))
-      node.emit(.message(FakeNode.message("for you", cursor: 1, channel: nil)))
-      node.emit(.delivered(Self.team, MessageID("m9")!, to: FakeNode.ben))
-      #expect(client.chunk()?.contains("\"message_id\":\"m9\"") == true)
+      _ = try listen(server, query: "?channel=team&since=12", cursor: 12)
+      _ = try listen(server, query: "?since=12", lastEventID: "13", cursor: 13)
+      _ = try listen(server, query: "?since=0", cursor: 0)
+      #expect(node.calls == ["events 12 team", "events 13 -", "events 0 -"])
+      for query in ["?since=x", "?since=-1", "?since="] {
+        let answer = try #require(TestClient(server.socketPath).call("GET", "/v1/events\(query)"))
+        #expect(answer.status == 400)
+      }
+      let client = TestClient(server.socketPath)
+      client.request("GET", "/v1/events", headers: ["Last-Event-ID: seven"])
+      #expect(client.head()?.status == 400)
+      node.fail(with: .unknownCursor(99, last: 7))
+      let refused = try #require(TestClient(server.socketPath).call("GET", "/v1/events?since=99"))
+      #expect(refused.status == 409)
+      #expect(refused.json?["code"]?.string == "unknown_cursor")
     }
   }
 

@@ -44,8 +44,9 @@ final class TestClient {
     return true
   }
 
-  func request(_ method: String, _ target: String, body: String? = nil) {
+  func request(_ method: String, _ target: String, body: String? = nil, headers: [String] = []) {
     var text = "\(method) \(target) HTTP/1.1\r\nHost: parley\r\n"
+    for header in headers { text += header + "\r\n" }
     if let body { text += "Content-Length: \(body.utf8.count)\r\n" }
     write(Array((text + "\r\n" + (body ?? "")).utf8))
   }

@@ -107,15 +107,21 @@ struct ErrorTests {
     for number in 0..<10 { _ = try await ana.node.send("\(number)", to: channel, waiting: nil) }
     var iterator = slow.makeAsyncIterator()
     var readCount = 0
-    for _ in 0..<4 where await iterator.next() != nil { readCount += 1 }
+    var lastCursor: UInt64?
+    for _ in 0..<4 {
+      guard case .message(let message) = await iterator.next() else { continue }
+      readCount += 1
+      lastCursor = message.cursor
+    }
     #expect(readCount == 4)
     // The next event has room again; the loss is told before it.
     _ = try await ana.node.send("after", to: channel, waiting: nil)
-    guard case .dropped(let count) = await iterator.next() else {
+    guard case .dropped(let count, let cursor) = await iterator.next() else {
       Issue.record("the loss is told")
       return
     }
     #expect(count == 6)
+    #expect(cursor == lastCursor)
     guard case .message(let message) = await iterator.next() else {
       Issue.record("what fits again is there")
       return

@@ -13,6 +13,9 @@ struct EventStreamParser {
   private var data: [UInt8] = []
   /// The stream said that from here on nothing is missed.
   private(set) var isListening = false
+  /// The last `id:` of a block that is complete: the cursor to go on after.
+  private(set) var lastID: String?
+  private var id: String?
 
   mutating func take(_ bytes: some Sequence<UInt8>) -> [StreamEvent] {
     var events: [StreamEvent] = []
@@ -30,6 +33,7 @@ struct EventStreamParser {
   private mutating func endLine() -> StreamEvent? {
     guard !line.isEmpty else {
       defer { (type, data) = ("", []) }
+      if let id { lastID = id }
       guard !type.isEmpty, let json = try? JSON(parsing: data) else { return nil }
       return StreamEvent(type: type, data: json)
     }
@@ -40,6 +44,7 @@ struct EventStreamParser {
     switch name {
     case "event": type = String(decoding: value, as: UTF8.self)
     case "data": data = Array(value)
+    case "id": id = String(decoding: value, as: UTF8.self)
     case "": isListening = isListening || String(decoding: value, as: UTF8.self) == "listening"
     default: break
     }

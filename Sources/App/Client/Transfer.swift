@@ -44,6 +44,7 @@ final class Transfer {
   var status: Int { parley_curl_status(handle) }
   var systemError: Int32 { Int32(truncatingIfNeeded: parley_curl_system_error(handle)) }
   var isListening: Bool { parser.isListening }
+  var lastEventID: String? { parser.lastID }
 
   private func take(_ bytes: UnsafeRawBufferPointer) {
     if status == 200, let type = contentType, type.hasPrefix("text/event-stream") {

@@ -131,9 +131,19 @@ enum CommandTable {
     ], run: MessageCommands.search)
 
   static let watch = Command(
-    name: "watch", arguments: [.init("CHANNEL", .optional)], summary: "show what happens, as it happens, until Ctrl-C",
+    name: "watch", arguments: [.init("CHANNEL", .optional)],
+    options: [
+      .init(name: "--since", value: "CURSOR", help: "first every message stored after this one; 0: all that is kept"),
+      .init(name: "--reconnect", value: "S", help: "when the node ends, wait up to S seconds for it and go on"),
+    ],
+    summary: "show what happens, as it happens, until Ctrl-C",
+    details: """
+      Each message has a cursor (a member of its JSON). Who keeps the last one and begins after it
+      misses no message and sees none twice, whatever ended in between.
+      """,
     examples: [
       .init("parley watch", "all channels"), .init("parley watch team --json", "one, for a script"),
+      .init("parley watch team --json --since 4096 --reconnect 60", "go on after the last message seen"),
     ], run: MessageCommands.watch)
 
   static let chat = Command(

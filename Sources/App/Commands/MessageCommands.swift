@@ -92,19 +92,16 @@ enum MessageCommands {
     var query: [(String, String)] = []
     let isFiltered = invocation.arguments["CHANNEL"] != nil
     if isFiltered { query = [("channel", try ChannelCommands.channelName(invocation))] }
-    let client = try NodeClient(home: Home.path(invocation))
+    let since: UInt64? = try invocation.number("--since", in: 0...UInt64.max)
+    let patience: Int64 = try invocation.number("--reconnect", in: 0...86_400) ?? 0
     let isJSON = invocation.isJSON
-    do throws(Failure) {
-      _ = try client.stream("GET", ["events"], query: query) { event in
-        show(event, isJSON: isJSON, isChannelShown: !isFiltered)
-        return false
-      }
-    } catch {
-      // SIGINT is the proper end of a watch.
-      if error == .interrupted { return }
-      throw error
+    var watch = Watch(
+      client: try NodeClient(home: Home.path(invocation)), query: query, cursor: since.map { "\($0)" },
+      patience: .seconds(patience))
+    // SIGINT is the proper end of a watch.
+    do throws(Failure) { try watch.run { show($0, isJSON: isJSON, isChannelShown: !isFiltered) } } catch {
+      if error != .interrupted { throw error }
     }
-    throw Failure(.unavailable, "the node has ended: start it again with parley up")
   }
 
   private static func show(_ event: StreamEvent, isJSON: Bool, isChannelShown: Bool) {

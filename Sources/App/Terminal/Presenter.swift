@@ -77,7 +77,7 @@ enum Presenter {
       return Terminal.dim("· \(peer) was away for too long: your message \(id) is no longer tried (it is kept here)")
     case "dropped":
       return Terminal.dim(
-        "· \(data["count"]?.integer ?? 0) events are missing here: this was too slow (parley history has the messages)"
+        "· \(data["count"]?.integer ?? 0) events other than messages are missing here: this was too slow"
       )
     default: return nil
     }

@@ -1,0 +1,69 @@
+import ParleyActors
+import ParleyMachines
+import ParleyStore
+import ParleyVocabulary
+import ParleyWire
+
+extension Node {
+  /// Events from now on. A subscriber that does not keep up loses what does not fit `bufferingCount` (at least 1) or
+  /// a mebibyte, and is told so by `.dropped`. The stream ends when the node has stopped. One task reads it.
+  public func events(bufferingCount: Int = 1_024) async -> AsyncStream<NodeEvent> {
+    hub.events(bufferingCount: bufferingCount)
+  }
+
+  /// Every message once, in the order in which this node stored them: first those stored after `cursor` (0: all that
+  /// is kept; nil: none), of channels that this node is in and from peer to peer, then those to come, also when the
+  /// subscriber is slow: what does not fit `bufferingCount` or a mebibyte is read from the store again. Only events
+  /// other than messages are lost then, and `.dropped` says how many. With `channel`, only what concerns it.
+  ///
+  /// A subscriber that keeps the cursor of the last message it is done with goes on from there after a crash, its own
+  /// or the node's, and misses and repeats nothing but what was removed from the history meanwhile. The returned
+  /// cursor is where the stream begins: to keep until the first message. The stream ends when the node has stopped or
+  /// the store cannot be read. One task reads it.
+  ///
+  /// Throws `.unknownCursor` for one that this node's store has not given yet, `.stopped`, and `.profileDamaged` when
+  /// the store cannot be read.
+  public func events(
+    since cursor: UInt64?, in channel: ChannelName? = nil, bufferingCount: Int = 1_024
+  ) async throws(ParleyError) -> (cursor: UInt64, events: AsyncStream<NodeEvent>) {
+    let engine = try await running()
+    let last: UInt64
+    do { last = Hub.end(of: try await engine.store.lastCursor()) } catch {
+      throw .profileDamaged(path: settings.home, reason: error.description)
+    }
+    if let cursor, cursor > last { throw .unknownCursor(cursor, last: last) }
+    let start = cursor ?? last
+    let stream = hub.events(after: start, in: channel, bufferingCount: bufferingCount, pager: pager(engine.store))
+    return (start, stream)
+  }
+
+  private func pager(_ store: StoreActor) -> Subscriber.Pager {
+    { [hub] cursor, name in
+      let joined = hub.channels.filter { name == nil || $0.name == name }
+      do throws(StoreError) {
+        let page = try await store.page(
+          after: cursor, in: Set(joined.map(\.id)), peerMessages: name == nil, byteCountMax: 256 << 10)
+        let names = Dictionary(uniqueKeysWithValues: joined.map { ($0.id, $0.name) })
+        return Subscriber.Page(
+          messages: page.items.flatMap { hub.messages($0, names) }, through: page.through, isLast: page.isLast)
+      } catch {
+        if error != .closed { hub.take(.trouble(error.description)) }
+        return nil
+      }
+    }
+  }
+}
+
+extension Hub {
+  /// The highest cursor that a message of this entry or peer message can have.
+  static func end(of cursor: UInt64) -> UInt64 { cursor << 8 | 0xFF }
+
+  fileprivate func messages(_ item: StoredPage.Item, _ names: [ChannelID: ChannelName]) -> [Message] {
+    switch item {
+    case .entry(let stored):
+      guard let name = names[stored.channel], let entry = try? Entry(decoding: stored.bytes[...]) else { return [] }
+      return messages(entry, channel: stored.channel, name: name, cursor: stored.cursor)
+    case .peerMessage(let stored): return peerMessage(stored.json, with: stored.peer, stored.cursor).map { [$0] } ?? []
+    }
+  }
+}
