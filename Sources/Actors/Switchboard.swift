@@ -77,7 +77,7 @@ package enum MediaMail: Sendable {
 
 /// What a node tells whoever uses it.
 package enum Notice: Sendable, Equatable {
-  case state(LoginState)
+  case state(LoginState, reason: String)
   case opened(ChannelName, ChannelID)
   case closed(ChannelName, ChannelID)
   case member(ChannelID, MemberView)

@@ -17,7 +17,7 @@ struct Subscriber: Sendable {
     try await node.join(channel, secret: .open)
     words.set(index, .hears, 1)
     for await event in events {
-      if case .dropped(let count) = event { words.add(index, .wrong, UInt64(count)) }
+      if case .dropped(let count, _) = event { words.add(index, .wrong, UInt64(count)) }
       guard case .message(let message) = event, case .text(let body) = message.body, let text = BenchText(body)
       else { continue }
       let now = MonotonicClock.now()

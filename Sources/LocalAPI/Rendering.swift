@@ -93,7 +93,8 @@ struct RenderedEvent {
   init(_ event: NodeEvent) {
     var cursor: UInt64?
     switch event {
-    case .stateChanged(let state): (type, data) = ("state_changed", ["state": .string(state.rawValue)])
+    case .stateChanged(let state, let reason):
+      (type, data) = ("state_changed", ["state": .string(state.rawValue), "reason": .string(reason)])
     case .joined(let name): (type, data) = ("joined", ["channel": .string(name.text)])
     case .left(let name): (type, data) = ("left", ["channel": .string(name.text)])
     case .memberChanged(let name, let member):

@@ -4,9 +4,11 @@ import ParleyVocabulary
 /// many to remember; their messages stay in the history.
 struct AnnouncedMedia: Sendable {
   static let countMax = 10_000
+  static let byteCountMax = 8 << 20
 
   private var byID: [MediaID: Message] = [:]
   private var order: [MediaID] = []
+  private var byteCount = 0
 
   subscript(_ id: MediaID) -> Message? { byID[id] }
   var messages: [Message] { order.compactMap { byID[$0] } }
@@ -15,7 +17,15 @@ struct AnnouncedMedia: Sendable {
     guard byID[id] == nil else { return }
     byID[id] = message
     order.append(id)
-    if order.count > Self.countMax { byID[order.removeFirst()] = nil }
+    byteCount += Self.byteCount(message)
+    while order.count > Self.countMax || byteCount > Self.byteCountMax, order.count > 1 {
+      if let oldest = byID.removeValue(forKey: order.removeFirst()) { byteCount -= Self.byteCount(oldest) }
+    }
+  }
+
+  /// About what it takes.
+  private static func byteCount(_ message: Message) -> Int {
+    256 + message.json.utf8.count
   }
 }
 

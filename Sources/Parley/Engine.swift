@@ -145,7 +145,7 @@ final class Engine: Sendable {
   func logIn(_ displayName: DisplayName) async {
     switchboard.post(.login(.loggedIn(displayName, incarnation: incarnation)))
     let states = await links.interfaces
-    switchboard.post(.login(.interfacesChanged(workingCount: states.count { $0.trouble == nil })))
+    switchboard.post(.login(NetworkNews(from: [], to: states).event))
     // Links dials these for as long as there is no session.
     for address in introductions { switchboard.post(.links(.introduce(address))) }
   }

@@ -35,6 +35,9 @@ final class Hub: Sendable {
     var malformedCount = 0
   }
 
+  /// Media whose holders are remembered; asking again finds those of others.
+  private static let holdersMax = 4_096
+
   private let me: PeerID
   private let instance: Instance
   private let state = Mutex(State())
@@ -55,7 +58,7 @@ final class Hub: Sendable {
 
   func take(_ notice: Notice) {
     switch notice {
-    case .state(let new): changed(to: new)
+    case .state(let new, let reason): changed(to: new, reason)
     case .opened(let name, let channel): opened(name, channel)
     case .closed(let name, let channel):
       state.withLock {
@@ -70,12 +73,18 @@ final class Hub: Sendable {
     case .member(let channel, let view): member(channel, view)
     case .messaging(let notice): messaging(notice)
     case .interfaces(let lines): state.withLock { $0.interfaces = lines }
-    case .holder(_, let media, let peer): state.withLock { _ = $0.holders[media, default: []].insert(peer) }
+    case .holder(_, let media, let peer):
+      state.withLock { state in
+        if state.holders[media] == nil, state.holders.count >= Self.holdersMax, let other = state.holders.keys.first {
+          state.holders[other] = nil
+        }
+        state.holders[media, default: []].insert(peer)
+      }
     case .trouble(let text): trouble(text)
     }
   }
 
-  private func changed(to new: LoginState) {
+  private func changed(to new: LoginState, _ reason: String) {
     let mapped: ConnectionState =
       switch new {
       case .disconnected: .disconnected
@@ -85,7 +94,7 @@ final class Hub: Sendable {
       case .aborted: .aborted
       }
     state.withLock { $0.state = mapped }
-    emit(.stateChanged(mapped))
+    emit(.stateChanged(mapped, reason: reason))
     if mapped == .aborted { aborted() }
   }
 

@@ -5,15 +5,16 @@ import ParleyVocabulary
 import ParleyWire
 
 extension Node {
-  /// Events from now on. A subscriber that does not keep up loses what does not fit `bufferingCount` (at least 1) or
-  /// a mebibyte, and is told so by `.dropped`. The stream ends when the node has stopped. One task reads it.
+  /// Events from now on. A subscriber that does not keep up loses what does not fit `bufferingCount` (at least 1) or a
+  /// kibibyte for each of these (1 to 64 MiB), and is told so by `.dropped`. The stream ends when the node has stopped.
+  /// One task reads it.
   public func events(bufferingCount: Int = 1_024) async -> AsyncStream<NodeEvent> {
     hub.events(bufferingCount: bufferingCount)
   }
 
   /// Every message once, in the order in which this node stored them: first those stored after `cursor` (0: all that
   /// is kept; nil: none), of channels that this node is in and from peer to peer, then those to come, also when the
-  /// subscriber is slow: what does not fit `bufferingCount` or a mebibyte is read from the store again. Only events
+  /// subscriber is slow: what does not fit `bufferingCount` (as there) is read from the store again. Only events
   /// other than messages are lost then, and `.dropped` says how many. With `channel`, only what concerns it.
   ///
   /// A subscriber that keeps the cursor of the last message it is done with goes on from there after a crash, its own

@@ -19,7 +19,8 @@ final class Subscriber: Sendable {
     let isLast: Bool
   }
 
-  static let byteCountMax = 1 << 20
+  /// A kibibyte for each event that may wait, within these.
+  static let byteCounts = 1 << 20...64 << 20
 
   private struct State {
     var queue = EventQueue()
@@ -40,6 +41,7 @@ final class Subscriber: Sendable {
 
   private let state: Mutex<State>
   private let countMax: Int
+  private let byteCountMax: Int
   private let channel: ChannelName?
   private let pager: Pager?
 
@@ -48,6 +50,7 @@ final class Subscriber: Sendable {
   init(after cursor: UInt64, in channel: ChannelName?, countMax: Int, pager: Pager?) {
     state = Mutex(State(cursor: cursor, isBehind: pager != nil, position: cursor))
     self.countMax = max(1, min(countMax, 1 << 20))
+    byteCountMax = max(Self.byteCounts.lowerBound, min(self.countMax << 10, Self.byteCounts.upperBound))
     self.channel = channel
     self.pager = pager
   }
@@ -87,7 +90,7 @@ final class Subscriber: Sendable {
   /// There always is for whatever comes first.
   private func hasRoom(_ count: Int, _ byteCount: Int, _ state: State) -> Bool {
     state.queue.isEmpty
-      || state.queue.count + count <= countMax && state.queue.byteCount + byteCount <= Self.byteCountMax
+      || state.queue.count + count <= countMax && state.queue.byteCount + byteCount <= byteCountMax
   }
 
   private func append(_ event: NodeEvent, _ state: inout State) -> Bool {

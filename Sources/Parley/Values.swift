@@ -214,7 +214,8 @@ public enum DownloadEvent: Sendable, Equatable {
 
 /// The states of the RTM tutorial.
 public enum ConnectionState: String, Sendable {
-  /// Not logged in; no interface works yet; one does; the last one is gone.
+  /// Not logged in; no interface works yet; one does; the last one is gone, an address that was in use is, or the
+  /// process did not run for a while: what stood is being looked at.
   case disconnected, connecting, connected, reconnecting
   /// The same identity was started elsewhere.
   case aborted
@@ -256,8 +257,8 @@ public struct NodeStatus: Sendable, Equatable {
 
 /// What happens, as it happens.
 public enum NodeEvent: Sendable, Equatable {
-  /// The connection state is another now.
-  case stateChanged(ConnectionState)
+  /// The connection state is another now; why, in a sentence for people.
+  case stateChanged(ConnectionState, reason: String)
   /// This node is in the channel.
   case joined(ChannelName)
   /// This node has left it.

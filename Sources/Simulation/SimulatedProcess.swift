@@ -283,7 +283,7 @@ final class SimulatedProcess {
       network.schedule(
         .event(node.index, run: node.run, .login(restored)),
         after: network.dice.span(.milliseconds(0), .milliseconds(2)))
-    case .stateChanged(let state): loginState = state
+    case .stateChanged(let state, _): loginState = state
     case .answer: break
     case .opened(_, let channel):
       network.checker.resumed(channel, node, network)

@@ -7,16 +7,19 @@ import Glibc
 final class InterfaceWatch: LoopHandle {
   struct Removal: Hashable {
     let index: UInt32
-    /// 4 or 16 bytes.
-    let host: [UInt8]
+    /// 4 or 16 bytes; nil: the whole interface is gone, down or without a carrier.
+    let host: [UInt8]?
   }
 
   // linux/rtnetlink.h, linux/if_addr.h; macros that Swift does not see.
   private static let groups: UInt32 = 0x1 | 0x10 | 0x100  // RTMGRP_LINK, RTMGRP_IPV4_IFADDR, RTMGRP_IPV6_IFADDR
   private static let addressRemoved: UInt16 = 21  // RTM_DELADDR
+  private static let linkChanged: UInt16 = 16  // RTM_NEWLINK
+  private static let linkRemoved: UInt16 = 17  // RTM_DELLINK
   private static let addressAttributes: ClosedRange<UInt16> = 1...2  // IFA_ADDRESS, IFA_LOCAL
   private static let headerByteCount = 16
   private static let addressMessageByteCount = 8
+  private static let linkMessageByteCount = 16
   private static let bufferByteCount = 32 << 10
   /// At most so many reads in one callback; what is left calls again.
   private static let readCountMax = 64
@@ -62,14 +65,22 @@ final class InterfaceWatch: LoopHandle {
   }
 
   /// nlmsghdr: length (4), type (2), flags (2), sequence (4), port (4). ifaddrmsg: family, prefix, flags, scope (1
-  /// each), index (4). rtattr: length (2), type (2). All in the machine's byte order, each padded to 4.
+  /// each), index (4). ifinfomsg: family and padding (2), type (2), index (4), flags (4), change (4). rtattr: length
+  /// (2), type (2). All in the machine's byte order, each padded to 4.
   private static func parse(_ bytes: UnsafeRawBufferPointer, into removals: inout Set<Removal>) {
     let start = headerByteCount + addressMessageByteCount
     var rest = bytes
     while rest.count >= headerByteCount {
       let length = Int(rest.loadUnaligned(as: UInt32.self))
       guard length >= headerByteCount, length <= rest.count else { return }
-      if rest.loadUnaligned(fromByteOffset: 4, as: UInt16.self) == addressRemoved, length >= start {
+      let type = rest.loadUnaligned(fromByteOffset: 4, as: UInt16.self)
+      if type == linkChanged || type == linkRemoved, length >= headerByteCount + linkMessageByteCount {
+        let index = rest.loadUnaligned(fromByteOffset: headerByteCount + 4, as: UInt32.self)
+        let flags = rest.loadUnaligned(fromByteOffset: headerByteCount + 8, as: CInt.self)
+        if type == linkRemoved || !NetworkInterface.isRunning(flags) {
+          removals.insert(Removal(index: index, host: nil))
+        }
+      } else if type == addressRemoved, length >= start {
         let index = rest.loadUnaligned(fromByteOffset: headerByteCount + 4, as: UInt32.self)
         var attributes = UnsafeRawBufferPointer(rebasing: rest[start..<length])
         while attributes.count >= 4 {

@@ -28,11 +28,17 @@ struct NetworkInterface {
   private(set) var linkLocal: [LocalAddress] = []
 
   var isUp: Bool { flags & CInt(IFF_UP) != 0 }
+  /// IFF_RUNNING (netdevice(7)): up, and with a carrier where there is such a thing.
+  static func isRunning(_ flags: CInt) -> Bool { flags & CInt(IFF_UP) != 0 && flags & CInt(IFF_RUNNING) != 0 }
+  var whyUnused: String {
+    if !isUp { return "it is down" }
+    return Self.isRunning(flags) ? "it has no address" : "it has no carrier: no cable or no network"
+  }
   var isLoopback: Bool { flags & CInt(IFF_LOOPBACK) != 0 }
 
   /// The addresses to use: the first of each family; on the loopback interface IPv4 only.
   var locals: [LocalAddress] {
-    guard isUp else { return [] }
+    guard Self.isRunning(flags) else { return [] }
     return Array(ipv4.prefix(1)) + (isLoopback ? [] : Array(linkLocal.prefix(1)))
   }
 

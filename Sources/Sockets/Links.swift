@@ -79,7 +79,9 @@ final class Links {
 
   private func changed(_ removals: Set<InterfaceWatch.Removal>) {
     endpoints.removeAll { endpoint in
-      let isLost = removals.contains { $0.index == endpoint.local.index && $0.host == endpoint.local.host }
+      let isLost = removals.contains {
+        $0.index == endpoint.local.index && ($0.host == nil || $0.host == endpoint.local.host)
+      }
       if isLost { endpoint.close() }
       return isLost
     }
@@ -180,7 +182,7 @@ final class Links {
     states = chosen.map { interface in
       let addresses = endpoints.filter { $0.local.interface == interface.name }.map(\.unicast.address)
       var trouble = troubles[interface.name]?.joined(separator: "; ")
-      if trouble == nil, addresses.isEmpty { trouble = interface.isUp ? "it has no address" : "it is down" }
+      if trouble == nil, addresses.isEmpty { trouble = interface.whyUnused }
       return InterfaceState(name: interface.name, addresses: addresses, trouble: trouble)
     }
     for name in settings.interfaces where !chosen.contains(where: { $0.name == name }) {

@@ -12,6 +12,8 @@ enum StreamLimit {
   /// How long a closing connection waits for the other side's end once everything has gone out.
   static let lingerTimeMax = Span.seconds(3)
   static let lowWaterByteCount = 256 << 10
+  /// What a write that waits takes beside its bytes: libuv's request and the allocator's own.
+  static let requestByteCount = 256
   /// A silent link is known after 5 + 3 × 2 seconds.
   static let keepAliveIdleSeconds: CInt = 5
   static let keepAliveIntervalSeconds: CInt = 2
@@ -102,6 +104,7 @@ final class Connection: StreamHandle {
   private var isReadingWanted = true
   private var hasEnded = false
   private var wasQueued = false
+  private var requestCount = 0
   private var drainsOnceConnected = false
   /// When patience ends, in the phases that have a limit.
   private(set) var deadline: Instant?
@@ -237,7 +240,7 @@ final class Connection: StreamHandle {
 
   var queuedByteCount: Int {
     if case .closed = phase { return 0 }
-    return uv_stream_get_write_queue_size(stream)
+    return uv_stream_get_write_queue_size(stream) + requestCount * StreamLimit.requestByteCount
   }
 
   func write(_ bytes: [UInt8]) {
@@ -277,9 +280,11 @@ final class Connection: StreamHandle {
       return fail(String(cString: uv_strerror(result)))
     }
     wasQueued = true
+    requestCount += 1
   }
 
   private func written(_ status: CInt) {
+    requestCount -= 1
     switch phase {
     case .dialling, .closed: return
     case .open, .draining, .lingering: break

@@ -15,15 +15,54 @@ private func login(incarnation: UInt64 = 3) -> LoginMachine {
 
 private func restored(_ channel: ChannelID) -> LoginEvent { .restored(channel, logs: [], lamport: 4, members: []) }
 
-@Test func theStateFollowsTheInterfaces() {
+private let tellNetworkChanged: [LoginEffect] = [
+  .tell(.links(.networkChanged)), .tell(.membership(.networkChanged)),
+]
+
+@Test func theStateFollowsTheInterfacesAndSaysWhy() {
   var machine = LoginMachine()
   #expect(machine.state == .disconnected)
-  #expect(machine.handle(.interfacesChanged(workingCount: 1), at: start) == [])
-  #expect(machine.handle(.loggedIn(name("Ana"), incarnation: 1), at: start) == [.stateChanged(.connecting)])
-  #expect(machine.handle(.interfacesChanged(workingCount: 2), at: start) == [.stateChanged(.connected)])
-  #expect(machine.handle(.interfacesChanged(workingCount: 0), at: start) == [.stateChanged(.reconnecting)])
-  #expect(machine.handle(.interfacesChanged(workingCount: 1), at: start) == [.stateChanged(.connected)])
-  #expect(machine.handle(.loggedOut, at: start) == [.stateChanged(.disconnected)])
+  #expect(machine.handle(.interfacesChanged(workingCount: 1, using: "eth0"), at: start) == [])
+  #expect(
+    machine.handle(.loggedIn(name("Ana"), incarnation: 1), at: start) == [
+      .stateChanged(.connecting, reason: "logging in")
+    ])
+  #expect(
+    machine.handle(.interfacesChanged(workingCount: 2, .extended, using: "eth0, eth1"), at: start) == [
+      .stateChanged(.connected, reason: "eth0, eth1")
+    ])
+  #expect(
+    machine.handle(.interfacesChanged(workingCount: 0, .replaced, lost: "eth0: it is down"), at: start) == [
+      .stateChanged(.reconnecting, reason: "eth0: it is down")
+    ])
+  #expect(
+    machine.handle(.interfacesChanged(workingCount: 1, .extended, using: "eth0"), at: start) == [
+      .stateChanged(.connected, reason: "eth0")
+    ] + tellNetworkChanged)
+  #expect(machine.handle(.loggedOut, at: start) == [.stateChanged(.disconnected, reason: "logged out")])
+}
+
+@Test func anAddressThatIsReplacedIsAReconnectionOneMoreIsNot() {
+  var machine = login()
+  #expect(machine.handle(.interfacesChanged(workingCount: 1, .kept, using: "eth0"), at: start) == [])
+  #expect(
+    machine.handle(.interfacesChanged(workingCount: 2, .extended, using: "eth0, eth1"), at: start)
+      == tellNetworkChanged)
+  #expect(
+    machine.handle(.interfacesChanged(workingCount: 1, .replaced, lost: "eth0 lost 10.0.0.1", using: "eth1"), at: start)
+      == [.stateChanged(.reconnecting, reason: "eth0 lost 10.0.0.1"), .stateChanged(.connected, reason: "eth1")]
+      + tellNetworkChanged)
+}
+
+@Test func aSleepIsAReconnectionWhileThereIsANetwork() {
+  var machine = login()
+  #expect(
+    machine.handle(.slept(.seconds(600)), at: start) == [
+      .stateChanged(.reconnecting, reason: "this process did not run for 600 s"),
+      .stateChanged(.connected, reason: "running again"),
+    ] + tellNetworkChanged)
+  _ = machine.handle(.interfacesChanged(workingCount: 0, .replaced), at: start)
+  #expect(machine.handle(.slept(.seconds(600)), at: start) == [])
 }
 
 @Test func aJoinOpensOnceTheDiskHasAnsweredAndAnswersAllWhoAsked() {
@@ -94,7 +133,7 @@ private func restored(_ channel: ChannelID) -> LoginEvent { .restored(channel, l
   #expect(machine.handle(.seenElsewhere(incarnation: 3), at: start) == [])
   let effects = machine.handle(.seenElsewhere(incarnation: 4), at: start)
   #expect(effects.first == .tell(.membership(.left(garden))))
-  #expect(effects.last == .stateChanged(.aborted))
+  #expect(effects.last == .stateChanged(.aborted, reason: "the same identity was started elsewhere"))
   #expect(
     machine.handle(.joinRequested(RequestID(2), gardenName, garden), at: start) == [.answer(RequestID(2), .aborted)])
 }
@@ -104,6 +143,8 @@ private func restored(_ channel: ChannelID) -> LoginEvent { .restored(channel, l
   var machine = login()
   _ = machine.handle(.joinRequested(RequestID(1), gardenName, garden), at: start)
   #expect(
-    machine.handle(.loggedOut, at: start) == [.answer(RequestID(1), .aborted), .stateChanged(.disconnected)])
+    machine.handle(.loggedOut, at: start) == [
+      .answer(RequestID(1), .aborted), .stateChanged(.disconnected, reason: "logged out"),
+    ])
   #expect(machine.handle(restored(garden), at: start) == [])
 }

@@ -154,7 +154,7 @@ struct NodeTests {
     let events = await ana.node.events()
     try await ana.stop()
     var isEnded = false
-    for await event in events { isEnded = event == .stateChanged(.disconnected) || isEnded }
+    for await event in events { isEnded = event == .stateChanged(.disconnected, reason: "logged out") || isEnded }
     #expect(isEnded)
     await #expect(throws: ParleyError.stopped) { _ = try await ana.node.send("too late", to: channel, waiting: nil) }
     await #expect(throws: ParleyError.stopped) { try await ana.node.run() }

@@ -40,7 +40,7 @@ import Testing
         guard let (cursors, isOtherToo) = next else { return }
         let subscriber = state.withLock { $0.subscriber! }
         for cursor in cursors { subscriber.offer(.message(SubscriberTests.message(cursor))) }
-        if isOtherToo { subscriber.offer(.stateChanged(.connected)) }
+        if isOtherToo { subscriber.offer(.stateChanged(.connected, reason: "")) }
       }
     }
 
@@ -124,7 +124,7 @@ import Testing
   }
 
   @Test func bytesAreBounded() async {
-    let subscriber = Subscriber(after: 0, in: nil, countMax: 1_000_000, pager: nil)
+    let subscriber = Subscriber(after: 0, in: nil, countMax: 1_000, pager: nil)
     let json = String(repeating: "x", count: 30_000)
     for cursor: UInt64 in 1...1_000 {
       subscriber.offer(
@@ -152,8 +152,8 @@ import Testing
     reader.cancel()
     #expect(await reader.value == nil)
     // And the next one reads on.
-    subscriber.offer(.stateChanged(.connected))
-    #expect(await subscriber.next() == .stateChanged(.connected))
+    subscriber.offer(.stateChanged(.connected, reason: ""))
+    #expect(await subscriber.next() == .stateChanged(.connected, reason: ""))
   }
 }
 

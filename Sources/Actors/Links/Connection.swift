@@ -49,8 +49,12 @@ enum ConnectionRule {
   static let handshakeTime = Span.seconds(5)
   /// Half-open connections at once; beyond that the oldest goes, so that a crowd of silent ones keeps nobody out.
   static let handshakesMax = 256
-  /// A peer that does not read is cut off when this much waits for it.
-  static let queuedByteCountMax = 16 << 20
+  /// A peer that does not read is cut off when this much waits for it: in the session that stands, in each of the few
+  /// that are heard out beside it, and in one for media. Together it costs less than 16 MB (and 4 MiB that wait for a
+  /// session that is being dialled, when there is none).
+  static let chatByteCountMax = 8 << 20
+  static let endingByteCountMax = 256 << 10
+  static let mediaByteCountMax = 4 << 20
   /// Sessions of one peer for one purpose; the oldest goes. Two are enough when both sides dial, and a moment needs
   /// more.
   static let sessionsPerPeerMax = 4

@@ -168,7 +168,9 @@ extension LinksActor {
   func sendFrame(_ link: LinkID, _ message: SessionMessage) {
     guard let connection = byLink[link], let session = connection.session else { return }
     // Whoever does not read is cut off before it costs more; what it misses it asks for when it is back.
-    guard transport.queuedByteCount(connection.id) < ConnectionRule.queuedByteCountMax else {
+    let byteCountMax =
+      machine.session(of: session.peer) == link ? ConnectionRule.chatByteCountMax : ConnectionRule.endingByteCountMax
+    guard transport.queuedByteCount(connection.id) < byteCountMax else {
       return transport.close(connection.id, afterWrites: false)
     }
     do {
@@ -206,7 +208,7 @@ extension LinksActor {
   func sendMedia(_ link: LinkID, _ payloads: [[UInt8]]) {
     guard let connection = byLink[link], let session = connection.session else { return }
     // Who asks without end and does not read the answers, refusals included, is cut off.
-    guard transport.queuedByteCount(connection.id) < ConnectionRule.queuedByteCountMax else {
+    guard transport.queuedByteCount(connection.id) < ConnectionRule.mediaByteCountMax else {
       return transport.close(connection.id, afterWrites: false)
     }
     var bytes: [UInt8] = []

@@ -29,6 +29,8 @@ package actor LinksActor {
   var currentHeader: ArraySlice<UInt8> = []
   var machineWake: Instant?
   private var sleepers: [Sleeper: Instant] = [:]
+  /// As they were told last.
+  private var interfaceStates: [InterfaceState] = []
   /// Messaging has more waiting than it should: sessions are not read until it has caught up.
   var isHeldBack = false
   /// Bytes of chat handed on since messaging last had next to nothing to do.
@@ -143,7 +145,8 @@ package actor LinksActor {
           let addresses = state.addresses.map(\.description).joined(separator: " ")
           return "\(state.name.escapedLine): " + (state.trouble.map { "not used: \($0)" } ?? addresses)
         }))
-    switchboard.post(.login(.interfacesChanged(workingCount: states.count { $0.trouble == nil })))
+    switchboard.post(.login(NetworkNews(from: interfaceStates, to: states).event))
+    interfaceStates = states
   }
 
   private func woke() {

@@ -51,7 +51,7 @@ package actor LoginActor {
     for effect in machine.handle(event, at: SystemClock.now()) {
       switch effect {
       case .restore(let channel): switchboard.store.post(.restore(channel))
-      case .stateChanged(let state): switchboard.notices(.state(state))
+      case .stateChanged(let state, let reason): switchboard.notices(.state(state, reason: reason))
       case .answer(let request, let answer): waiting.removeValue(forKey: request)?.resume(returning: answer)
       case .opened(let name, let channel):
         switchboard.notices(.opened(name, channel))

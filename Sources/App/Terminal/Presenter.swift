@@ -67,7 +67,9 @@ enum Presenter {
       return Terminal.dim("· \(name) is \(status)\(place)\(hand)")
     case "joined": return Terminal.dim("· joined \(channel)")
     case "left": return Terminal.dim("· left \(channel)")
-    case "state_changed": return Terminal.dim("· this node is \(data["state"]?.string?.escapedLine ?? "?")")
+    case "state_changed":
+      let reason = data["reason"]?.string.map { " (\($0.escapedLine))" } ?? ""
+      return Terminal.dim("· this node is \(data["state"]?.string?.escapedLine ?? "?")\(reason)")
     case "delivered":
       let peer = fingerprint(ofPeer: data["delivered_to"]?.string)
       return Terminal.dim("· \(peer) has your message \(data["message_id"]?.string?.escapedLine ?? "?")\(place)")

@@ -48,6 +48,8 @@ package enum LinksEvent: Equatable, Sendable {
   /// A host and port given by a person: a node there is dialled and told of our presence.
   case introduce(Address)
   case peerIsGone(PeerID)
+  /// Our addresses are others than before, or we slept: what stands may be dead.
+  case networkChanged
   case woke
 }
 

@@ -34,6 +34,8 @@ package struct LinksMachine: Sendable {
 
   /// Where to dial a peer: the address it last answered from, else the one it last spoke from.
   package func address(of peer: PeerID) -> Address? { peers[peer]?.dialAddress }
+  /// The session that stands with a peer.
+  package func session(of peer: PeerID) -> LinkID? { peers[peer]?.session }
   package func sharedChannels(with peer: PeerID) -> [ChannelID] {
     peers[peer].map { Array($0.channels.intersection(channels)).sorted() } ?? []
   }
@@ -49,7 +51,7 @@ package struct LinksMachine: Sendable {
       return datagram(channel, instance, address, frames)
     case .claimVerified(let channel, let claim, let address): return verified(claim, channel, address, now)
     case .directOpened(let channel, let peer, let instance, let address, let message):
-      return direct(message, channel, peer, instance, address)
+      return direct(message, channel, peer, instance, address, now)
     case .sessionOpened(let link, let facts): return opened(link, facts, now)
     case .sessionClosed(let link, _): return closed(link, now)
     case .sessionMessage(let link, let message): return received(message, link, now)
@@ -64,6 +66,7 @@ package struct LinksMachine: Sendable {
     case .check(let peer): return check(peer, now)
     case .introduce(let address): return introduce(address, now)
     case .peerIsGone(let peer): return forgetSession(of: peer)
+    case .networkChanged: return networkChanged(now)
     case .woke: return tick(now)
     }
   }
@@ -236,15 +239,19 @@ package struct LinksMachine: Sendable {
   }
 
   private mutating func direct(
-    _ message: DirectMessage, _ channel: ChannelID, _ peer: PeerID, _ instance: Instance, _ address: Address
+    _ message: DirectMessage, _ channel: ChannelID, _ peer: PeerID, _ instance: Instance, _ address: Address,
+    _ now: Instant
   ) -> [LinksEffect] {
     guard var known = peers[peer], known.instance == instance,
       known.direct[channel, default: ReplayWindow()].isFresh(message.counter)
     else { return [] }
     known.direct[channel, default: ReplayWindow()].accept(message.counter)
+    let hasMoved = known.confirmed.map { $0.host != address.host } ?? false
     known.confirmed = address
     peers[peer] = known
-    return Self.passOn(message.parts, channel, peer)
+    // A session to where it was is probably dead.
+    let questions = hasMoved ? known.session.map { question($0, now) } ?? [] : []
+    return questions + Self.passOn(message.parts, channel, peer)
   }
 
   static func passOn(_ parts: [DirectMessage.Part], _ channel: ChannelID, _ peer: PeerID) -> [LinksEffect] {

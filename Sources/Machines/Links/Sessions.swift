@@ -48,6 +48,8 @@ struct Session: Equatable, Sendable {
   var lastHeard: Instant
   var lastUsed: Instant
   var pingSent: Instant?
+  /// How long a ping may go unanswered.
+  var patience = SessionRule.silence
   /// Another one to the same peer took its place: it is heard out, but not for ever.
   var endsAt: Instant?
 }
@@ -79,6 +81,8 @@ enum SessionRule {
   /// …and given up after this much silence more: a dead host is known within 15 s, with the probes and the dial that
   /// follow.
   static let silence = Span.seconds(3)
+  /// …or this much, when an address has changed.
+  static let silenceAfterChange = Span.seconds(1)
   /// Closed when nobody has used it for this long and it is not kept.
   static let idle = Span.seconds(30)
   static let tick = Span.milliseconds(500)
@@ -272,6 +276,24 @@ extension LinksMachine {
     return effects
   }
 
+  /// Whether it is alive: with less patience than usual.
+  mutating func question(_ link: LinkID, _ now: Instant) -> [LinksEffect] {
+    guard var session = sessions[link] else { return [] }
+    session.pingSent = now
+    session.patience = SessionRule.silenceAfterChange
+    sessions[link] = session
+    defer { nextPing += 1 }
+    return [.sendFrame(link, .ping(nextPing)), .wake(at: now + SessionRule.silenceAfterChange)]
+  }
+
+  /// Sessions that are dead are given up within a second, and who is kept is dialled again at once.
+  mutating func networkChanged(_ now: Instant) -> [LinksEffect] {
+    redialDelay = SessionRule.redialFirst
+    if redialAt != nil { redialAt = now }
+    let questions = sessions.keys.sorted { $0.value < $1.value }.flatMap { question($0, now) }
+    return questions + redialKept(now) + dialIntroductions(now)
+  }
+
   mutating func proved(_ proven: [ChannelID], _ link: LinkID) -> [LinksEffect] {
     guard var session = sessions[link] else { return [] }
     let new = Set(proven).intersection(channels).subtracting(session.channels)
@@ -290,6 +312,7 @@ extension LinksMachine {
     guard var session = sessions[link] else { return [] }
     session.lastHeard = now
     session.pingSent = nil
+    session.patience = SessionRule.silence
     switch message {
     case .ping, .pong: break
     default: session.lastUsed = now
@@ -340,7 +363,7 @@ extension LinksMachine {
     var effects: [LinksEffect] = []
     for link in sessions.keys.sorted(by: { $0.value < $1.value }) {
       var session = sessions[link]!
-      if let sent = session.pingSent, now - sent >= SessionRule.silence {
+      if let sent = session.pingSent, now - sent >= session.patience {
         effects.append(.close(link, afterWrites: false))
         effects += closed(link, now)
         continue
@@ -382,7 +405,7 @@ extension LinksMachine {
     if redialAt != nil || !introductions.isEmpty { return soon }
     let due = sessions.map { link, session -> Instant in
       guard peers[session.peer]?.session == link, session.endsAt == nil else { return soon }
-      if let sent = session.pingSent { return sent + SessionRule.silence }
+      if let sent = session.pingSent { return sent + session.patience }
       return session.lastHeard + quiet(session.peer)
     }.min()
     return due.map { max($0, now + .milliseconds(50)) }

@@ -7,19 +7,32 @@ package enum LoginState: String, Equatable, Sendable {
   case disconnected
   /// → `connected`: an interface works. → `disconnected`: logout.
   case connecting
-  /// → `reconnecting`: the last interface is gone. → `aborted`: the identity was started elsewhere.
+  /// → `reconnecting`: the last interface is gone, the network is another, or the machine slept. → `aborted`: the
+  /// identity was started elsewhere.
   case connected
-  /// → `connected`: an interface works again.
+  /// → `connected`: an interface works again; at once when one still does.
   case reconnecting
   /// The end: another node runs this identity under a higher incarnation.
   case aborted
 }
 
+/// What became of our addresses.
+package enum NetworkChange: Equatable, Sendable {
+  /// All that were in use are still.
+  case kept
+  /// These, and more.
+  case extended
+  /// Some are gone, or were for a moment: what was bound to them is lost.
+  case replaced
+}
+
 package enum LoginEvent: Equatable, Sendable {
   case loggedIn(DisplayName, incarnation: UInt64)
   case loggedOut
-  /// How many interfaces work now.
-  case interfacesChanged(workingCount: Int)
+  /// How many interfaces work now and what changed; for people, what was lost and what is used.
+  case interfacesChanged(workingCount: Int, NetworkChange = .kept, lost: String = "", using: String = "")
+  /// This process did not run for so long; the others think it is gone.
+  case slept(Span)
   case joinRequested(RequestID, ChannelName, ChannelID)
   /// What the disk had of the channel.
   case restored(ChannelID, logs: [RestoredLog], lamport: UInt64, members: [MemberRecord])
@@ -32,7 +45,8 @@ package enum LoginEvent: Equatable, Sendable {
 package enum LoginEffect: Equatable, Sendable {
   /// Load what the disk has of this channel.
   case restore(ChannelID)
-  case stateChanged(LoginState)
+  /// With a sentence for people.
+  case stateChanged(LoginState, reason: String)
   case answer(RequestID, LoginAnswer)
   /// The channel is open from now on, for the application and for the profile that remembers it.
   case opened(ChannelName, ChannelID)
@@ -75,14 +89,14 @@ package struct LoginMachine: Sendable {
     case .loggedIn(let name, let incarnation):
       displayName = name
       self.incarnation = incarnation
-      return move(to: .connecting)
+      return move(to: .connecting, "logging in")
     case .loggedOut: return loggedOut()
-    case .interfacesChanged(let workingCount):
-      switch state {
-      case .connecting, .reconnecting: return workingCount > 0 ? move(to: .connected) : []
-      case .connected: return workingCount == 0 ? move(to: .reconnecting) : []
-      case .disconnected, .aborted: return []
-      }
+    case .interfacesChanged(let workingCount, let change, let lost, let using):
+      return interfacesChanged(workingCount, change, lost, using)
+    case .slept(let span):
+      guard state == .connected else { return [] }
+      let reason = "this process did not run for \(span.microseconds / 1_000_000) s"
+      return move(to: .reconnecting, reason) + move(to: .connected, "running again") + Self.tellNetworkChanged
     case .joinRequested(let request, let name, let channel): return join(request, name, channel)
     case .restored(let channel, let logs, let lamport, let members):
       return restored(channel, logs, lamport, members)
@@ -94,19 +108,42 @@ package struct LoginMachine: Sendable {
     case .seenElsewhere(let other):
       // Lower ones are a past of ours, or a replay of it.
       guard other > incarnation, state != .aborted, state != .disconnected else { return [] }
-      return leaveAll() + move(to: .aborted)
+      return leaveAll() + move(to: .aborted, "the same identity was started elsewhere")
     }
   }
 
-  private mutating func move(to new: LoginState) -> [LoginEffect] {
+  private mutating func move(to new: LoginState, _ reason: String) -> [LoginEffect] {
     guard new != state else { return [] }
     state = new
-    return [.stateChanged(new)]
+    return [.stateChanged(new, reason: reason)]
+  }
+
+  /// Those who knew us at another address, or as gone, are told; what stands is looked at.
+  private static let tellNetworkChanged: [LoginEffect] = [
+    .tell(.links(.networkChanged)), .tell(.membership(.networkChanged)),
+  ]
+
+  private mutating func interfacesChanged(
+    _ workingCount: Int, _ change: NetworkChange, _ lost: String, _ using: String
+  ) -> [LoginEffect] {
+    switch state {
+    case .connecting: return workingCount > 0 ? move(to: .connected, using) : []
+    case .reconnecting: return workingCount > 0 ? move(to: .connected, using) + Self.tellNetworkChanged : []
+    case .connected where workingCount == 0: return move(to: .reconnecting, lost)
+    case .connected:
+      switch change {
+      case .kept: return []
+      case .extended: return Self.tellNetworkChanged
+      case .replaced:
+        return move(to: .reconnecting, lost) + move(to: .connected, using) + Self.tellNetworkChanged
+      }
+    case .disconnected, .aborted: return []
+    }
   }
 
   private mutating func loggedOut() -> [LoginEffect] {
     guard state != .disconnected else { return [] }
-    return leaveAll() + (state == .aborted ? [] : move(to: .disconnected))
+    return leaveAll() + (state == .aborted ? [] : move(to: .disconnected, "logged out"))
   }
 
   /// Says goodbye; the profile goes on remembering the channels.

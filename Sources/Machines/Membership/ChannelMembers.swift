@@ -16,6 +16,8 @@ struct ChannelMembers: Equatable, Sendable {
   var members: [PeerID: MemberState] = [:]
   /// Those told to messaging as present.
   var present: Set<PeerID> = []
+  /// Those who went without a goodbye, and when: perhaps it is the network that is in two parts.
+  var lost: [PeerID: Instant] = [:]
   /// The newest raise_hand of each log.
   var hands: [LogKey: Hand] = [:]
   var isOwnHandRaised = false
@@ -81,6 +83,34 @@ struct ChannelMembers: Equatable, Sendable {
     nextBeacon = min(nextBeacon, now + interval)
   }
 
+  /// One on either side of a cut is enough: of whoever hears it, all learn of the others.
+  private var isCaller: Bool { present.allSatisfy { me < $0 } }
+
+  /// Nil when nobody is missed, or others call.
+  func calling(_ now: Instant) -> Span? {
+    guard let since = lost.values.max(), isCaller else { return nil }
+    let share = Span(microseconds: (now - since).microseconds / Int64(MembershipRule.callingShare))
+    return max(MembershipRule.calling, share)
+  }
+
+  mutating func noteLost(_ peer: PeerID, _ now: Instant) {
+    lost[peer] = now
+    if let calling = calling(now) { nextBeacon = min(nextBeacon, now + calling) }
+  }
+
+  /// A cut may have healed: who hears the one shall hear the others soon.
+  mutating func noteReturn(_ peer: PeerID, _ now: Instant, _ jitter: inout Jitter) {
+    guard lost.removeValue(forKey: peer) != nil else { return }
+    let soon = jitter.span(.milliseconds(0), MembershipRule.returnPerMember * members.count)
+    nextBeacon = min(nextBeacon, now + .milliseconds(100) + soon)
+  }
+
+  /// As after joining.
+  mutating func callOut(_ now: Instant) {
+    burstIndex = 0
+    nextBeacon = now + MembershipRule.burst[0]
+  }
+
   mutating func scheduleBeacon(_ now: Instant, _ jitter: inout Jitter) {
     if burstIndex < MembershipRule.burst.count {
       nextBeacon = now + MembershipRule.burst[burstIndex]
@@ -89,6 +119,9 @@ struct ChannelMembers: Equatable, Sendable {
     }
     let floor = max(MembershipRule.lively, MembershipRule.perMember * present.count)
     nextBeacon = now + jitter.span(.init(microseconds: interval.microseconds * 9 / 10), interval)
+    if let calling = calling(now) {
+      nextBeacon = min(nextBeacon, now + jitter.span(.init(microseconds: calling.microseconds * 9 / 10), calling))
+    }
     let slower = Span(microseconds: interval.microseconds * 3 / 2)
     interval = max(floor, min(slower, max(MembershipRule.quiet, floor)))
   }

@@ -69,6 +69,13 @@ enum MembershipRule {
   /// In large channels a beacon at most every half second a member.
   static let perMember = Span.milliseconds(500)
   static let probeDistances: [Span] = [.milliseconds(150), .milliseconds(300), .milliseconds(400)]
+  /// While somebody is lost, the smallest present PeerID calls so often, and after a long loss a two-hundredth of it.
+  static let calling = Span.seconds(3)
+  static let callingShare = 200
+  /// Who hears a lost member again says so within this much a member.
+  static let returnPerMember = Span.milliseconds(50)
+  /// A wake that is later than this means that we did not run.
+  static let sleep = Span.seconds(5)
   /// A member that said nothing for twice its own interval and this much is suspected.
   static let grace = Span.seconds(3)
 }

@@ -12,6 +12,8 @@ package struct MembershipMachine: Sendable {
   private var nonceCount: UInt64 = 0
   var jitter: Jitter
   var successor: PeerID?
+  /// When we asked to be woken.
+  private var dueAt: Instant?
 
   /// `nonceKey`: 32 secret bytes drawn by Sealing for this run; nonces are a keyed hash of a count under it, so that a
   /// step that needs a thousand of them need not wait for a source of randomness. `seed` steers timing only.
@@ -35,9 +37,12 @@ package struct MembershipMachine: Sendable {
   }
 
   package mutating func handle(_ event: MembershipEvent, at now: Instant) -> [MembershipEffect] {
-    var effects = step(event, now)
+    var effects: [MembershipEffect] = []
+    if let dueAt, now > dueAt + MembershipRule.sleep { effects.append(.tell(.login(.slept(now - dueAt)))) }
+    effects += step(event, now)
     effects += refreshSuccessor()
-    if let due = channels.values.compactMap(\.nextDue).min() { effects.append(.wake(at: due)) }
+    dueAt = channels.values.compactMap(\.nextDue).min()
+    if let dueAt { effects.append(.wake(at: dueAt)) }
     return effects
   }
 
@@ -70,6 +75,11 @@ package struct MembershipMachine: Sendable {
       guard channels[channel] != nil else { return [] }
       return [beacon(channel, full: false, wantsAcknowledgement: true)]
     case .hiddenEntryStored(let channel, let entry): return stored(entry, channel)
+    case .networkChanged:
+      return channels.keys.sorted().map { channel in
+        channels[channel]!.callOut(now)
+        return beacon(channel, full: true)
+      }
     case .woke: return woke(now)
     }
   }
@@ -271,9 +281,14 @@ package struct MembershipMachine: Sendable {
       state.present.insert(peer)
       // Those who were cut off from us find us sooner when all speak up.
       state.becomeLively(now)
+      state.noteReturn(peer, now, &jitter)
       if let hand = state.hands[LogKey(author: peer, log: member.instance)] { member.isHandRaised = hand.isRaised }
     }
-    if isLast { state.present.remove(peer) }
+    if isLast {
+      state.present.remove(peer)
+      // Its goodbye is younger than all else of it.
+      if !isStartingAgain, member.goodbye <= member.counter { state.noteLost(peer, now) }
+    }
     state.members[peer] = member
     channels[channel] = state
     var effects: [MembershipEffect] = []
