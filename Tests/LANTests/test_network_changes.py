@@ -1,5 +1,6 @@
 """Networks that change under a running node: a new address, a cable pulled, another switch, a sleep. Within 5 s of
 their end, and without a restart, everybody is back and has what was written meanwhile."""
+import itertools
 import signal
 import time
 
@@ -48,6 +49,17 @@ class Garden:
         return took
 
 
+    def watched(self, watch):
+        """Until the watch has begun: it shows Ana's hand."""
+        words = itertools.cycle(["up", "down"])
+
+        def shown():
+            self.ana.cli("hand", "garden", next(words))
+            return watch.events
+
+        eventually(shown, 10, "the watch shows what happens", every=0.2)
+
+
 def states(watch):
     return [event["state"] for event in watch.events if event["event"] == "state_changed"]
 
@@ -67,6 +79,7 @@ def test_another_address():
             lan.on(host, "ip", "-6", "address", "flush", "dev", "eth0")
         garden = Garden(lan)
         with garden.ana.watch() as watch:
+            garden.watched(watch)
             # As a DHCP client does it: the old one is gone for a moment.
             lan.on(1, "ip", "address", "del", "10.77.0.1/24", "dev", "eth0")
             expect("eth0" in reason(watch, "reconnecting"), "the event says why")
@@ -75,7 +88,8 @@ def test_another_address():
             changed = time.monotonic()
             first = garden.recover(changed)
             expect("10.77.0.101" in reason(watch, "connected"), "and what is used now")
-            # And at once, the new one before the old one goes.
+            # And at once, the new one before the old one goes; without this the kernel takes both.
+            lan.on(1, "sysctl", "-qw", "net.ipv4.conf.eth0.promote_secondaries=1")
             lan.on(1, "ip", "address", "add", "10.77.0.102/24", "brd", "+", "dev", "eth0")
             lan.on(1, "ip", "address", "del", "10.77.0.101/24", "dev", "eth0")
             changed = time.monotonic()
@@ -90,6 +104,7 @@ def test_an_interface_down_and_up():
     with Lan(3) as lan:
         garden = Garden(lan)
         with garden.ana.watch() as watch:
+            garden.watched(watch)
             lan.on(1, "ip", "link", "set", "eth0", "down")
             expect("down" in reason(watch, "reconnecting"), "the event says why")
             garden.miss_ana()
@@ -122,6 +137,7 @@ def test_a_cable_moved_to_another_switch_and_back():
             return time.monotonic()
 
         with garden.ana.watch() as watch:
+            garden.watched(watch)
             moved = move("br1")
             there = seconds_until(
                 lambda: "Dora" in garden.ana.online("garden") and "Ana" in dora.online("garden"), RECOVERY,
@@ -143,6 +159,7 @@ def test_a_part_of_the_network_cut_off_unseen():
         lan.on("bridge", "ip", "link", "set", "br1", "up")
         garden = Garden(lan)
         with garden.ana.watch() as watch:
+            garden.watched(watch)
             lan.on("bridge", "ip", "link", "set", "port1", "master", "br1")
             garden.miss_ana()
             eventually(lambda: garden.ana.offline("garden") == {"Ben", "Cleo"}, 60, "Ana misses the others")
