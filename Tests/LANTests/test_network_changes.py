@@ -39,11 +39,11 @@ class Garden:
     def recover(self, since):
         """Seconds until all see all and Ana has what was written; then she writes, and it arrives."""
         took = seconds_until(
-            lambda: all(node.online("garden") == ALL for node in self.nodes)
+            lambda: all(ALL <= node.online("garden") for node in self.nodes)
             and set(self.ana.texts("garden")) == set(self.said), RECOVERY, "all are back", since=since)
         self.said.append(f"Ana says {len(self.said)}")
         (receipt,) = self.ana.cli("send", "garden", self.said[-1], "--wait", "5")
-        expect(set(receipt["delivered_to"]) == {self.ben.peer_id, self.cleo.peer_id}, f"both have it: {receipt}")
+        expect({self.ben.peer_id, self.cleo.peer_id} <= set(receipt["delivered_to"]), f"both have it: {receipt}")
         orders = [node.texts("garden") for node in self.nodes]
         expect(orders[0] == orders[1] == orders[2] and len(orders[0]) == len(self.said), f"one order: {orders}")
         return took
