@@ -117,7 +117,7 @@ extension JSONValue {
     return false
   }
 
-  static func needsEscape(_ byte: UInt8, after previous: UInt8) -> Bool {
+  @inline(__always) static func needsEscape(_ byte: UInt8, after previous: UInt8) -> Bool {
     // U+0080 to U+009F are C2 80 to C2 9F.
     byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") || byte == 0x7F
       || previous == 0xC2 && byte < 0xA0

@@ -47,15 +47,18 @@ private struct PlainReader {
   /// Up to the next quotation mark; nil when there is anything that is written with an escape, or that is not UTF-8.
   mutating func text(after literal: StaticString) -> String? {
     guard skip(literal) else { return nil }
-    let start = position
-    let count = bytes.count
+    // In registers: this loop runs over every byte of every message.
+    let bytes = bytes
+    var end = position
     var previous: UInt8 = 0
-    while position < count, bytes[position] != UInt8(ascii: "\"") {
-      if JSONValue.needsEscape(bytes[position], after: previous) { return nil }
-      previous = bytes[position]
-      position += 1
+    while end < bytes.count, bytes[end] != UInt8(ascii: "\"") {
+      let byte = bytes[end]
+      if JSONValue.needsEscape(byte, after: previous) { return nil }
+      previous = byte
+      end &+= 1
     }
-    guard position < count else { return nil }
-    return String(validating: UnsafeBufferPointer(rebasing: bytes[start..<position]), as: UTF8.self)
+    guard end < bytes.count else { return nil }
+    defer { position = end }
+    return String(validating: UnsafeBufferPointer(rebasing: bytes[position..<end]), as: UTF8.self)
   }
 }
