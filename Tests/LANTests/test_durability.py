@@ -3,6 +3,7 @@ come back to more than a queue holds."""
 import http.client
 import os
 import random
+import signal
 import statistics
 import threading
 import time
@@ -381,6 +382,45 @@ def a_member_returns(count, write, seconds_max):
                 f" {helped[0]:.1f} and {helped[1]:.1f}); {restarts}")
         expect(took <= seconds_max, f"the limit is {seconds_max} s: {line}")
         return line
+
+
+def test_latecomers_at_once_share_one_helper_and_none_that_stalls_delays_another():
+    count = 50_000 if LONG else 5_000
+    # What a stalled peer may cost, beside what a helper needs anyway.
+    mib_max = 64 + 16
+    with Lan(5) as lan:
+        ana, ben, cem, dora, emil = company(lan, NAMES)
+        for node in (cem, dora, emil):
+            node.stop()
+        write_entries(ana, count)
+        last = ana.latest("garden", 50)
+        eventually(lambda: ben.latest("garden", 50) == last, 60, "Ben has everything", every=0.2)
+        ana.stop()
+        ben.reset_peak()
+        started = time.monotonic()
+        at_once(*(lambda node=node: node.start(within=30) for node in (cem, dora, emil)))
+        # In the middle of an answer: some of it is there, not all.
+        eventually(lambda: emil.latest_or_none("garden", 1), 30, "Emil has begun", every=0.005)
+        emil.signal(signal.SIGSTOP)
+        took = at_once(*(lambda node=node: seconds_until(
+            lambda: node.latest_or_none("garden", 50) == last, 120, f"{node.name} has everything", since=started,
+            every=0.05) for node in (cem, dora)))
+        ben.send_many("garden", ["said while one stalls"])
+        for node in (cem, dora):
+            eventually(lambda: node.latest("garden") == ["said while one stalls"], 5, f"{node.name} hears the next text")
+        peak = ben.peak_mib()
+        expect(peak < mib_max, f"the helper needed {peak:.0f} MiB; the limit is {mib_max}")
+        emil.signal(signal.SIGCONT)
+        woke = time.monotonic()
+        late = seconds_until(lambda: emil.latest_or_none("garden", 50) == cem.latest("garden", 50), 120,
+                             "who stalled has everything", since=woke, every=0.05)
+        for node in (ben, cem, dora, emil):
+            node.stop()
+        stored = [node.stored() for node in (ben, cem, dora, emil)]
+        expect(all(texts == stored[0] for texts in stored), "the same on every disk, in the same order")
+        expect(len({text for _, text in stored[0]}) == len(stored[0]) == count + 1, "each once")
+        return (f"{count} entries to two at once in {took[0]:.1f} and {took[1]:.1f} s from one helper (peak {peak:.0f}"
+                f" MiB) while a third stalled; that one {late:.1f} s after it went on")
 
 
 def kilobytes_of_a_restart(lan, node, other):
