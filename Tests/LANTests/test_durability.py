@@ -12,6 +12,7 @@ from harness import LONG, Failure, Lan, UnixConnection, at_once, eventually, exp
 
 NAMES = ("Ana", "Ben", "Cem", "Dora", "Emil")
 PASSPHRASE = "seven wet dogs"
+ONE_MISSING = "the one that is missing"
 
 
 def company(lan, names, options=()):
@@ -219,11 +220,17 @@ def kill_9(nodes, rounds, seconds, seed):
             raise Failure(f"round {number}: {failure}") from failure
     play.come_to_rest()
     took = time.monotonic() - started
+    restarts = ""
+    if rounds:
+        # As many logs as there were starts.
+        nodes[0].lan.loss(0)
+        restarts = "; " + kilobytes_of_a_restart(nodes[0].lan, nodes[0], nodes[1])
+        play.writers[1].promised.append(ONE_MISSING)
     promised, kept, perhaps = play.judge()
     return (f"seed {seed}: {number} rounds in {took:.0f} s; {promised} texts promised, all everywhere, once, in one"
             f" order; {kept} of {perhaps} cut off by a kill were said; ready after {figures(play.ready)},"
             f" has what it missed after {figures(play.caught_up)}, everybody after {figures(play.everywhere)};"
-            f" at rest all alike after {figures(play.still)}")
+            f" at rest all alike after {figures(play.still)}{restarts}")
 
 
 def test_what_peers_tell_each_other_survives_the_deaths_of_both():
@@ -429,7 +436,7 @@ def kilobytes_of_a_restart(lan, node, other):
     for missing in (0, 1):
         node.stop()
         if missing:
-            other.send_many("garden", ["the one that is missing"])
+            other.send_many("garden", [ONE_MISSING])
         last = other.latest("garden")
         before = lan.traffic(node.host)
         node.start()
