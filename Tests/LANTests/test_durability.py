@@ -414,7 +414,8 @@ def test_latecomers_at_once_share_one_helper_and_none_that_stalls_delays_another
             every=0.05) for node in (cem, dora)))
         ben.send_many("garden", ["said while one stalls"])
         for node in (cem, dora):
-            eventually(lambda: node.latest("garden") == ["said while one stalls"], 5, f"{node.name} hears the next text")
+            eventually(
+                lambda: node.latest("garden") == ["said while one stalls"], 5, f"{node.name} hears the next text")
         peak = ben.peak_mib()
         expect(peak < mib_max, f"the helper needed {peak:.0f} MiB; the limit is {mib_max}")
         emil.signal(signal.SIGCONT)
