@@ -409,6 +409,12 @@ class Node:
         tasks = pathlib.Path(f"/proc/{self.process.pid}/task").iterdir()
         return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
 
+    def kept_waiting_seconds(self):
+        """How long the thread that has worked most was ready to run and had no processor (schedstat's second figure):
+        what other work on this machine has cost it."""
+        tasks = pathlib.Path(f"/proc/{self.process.pid}/task").iterdir()
+        return max([int(word) for word in (task / "schedstat").read_text().split()[:2]] for task in tasks)[1] / 1e9
+
     def _ports(self, table, state):
         ports = set()
         for name in (table, table + "6"):

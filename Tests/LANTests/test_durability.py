@@ -372,7 +372,7 @@ def a_member_returns(count, write, seconds_max):
             since=started, every=0.05)
         sent, heard = (after - was for was, after in zip(before, lan.traffic(dora.host)))
         peak = dora.peak_mib()
-        worked = dora.cpu_seconds()
+        worked, kept_waiting = dora.cpu_seconds(), dora.kept_waiting_seconds()
         helped = [node.cpu_seconds() - was for node, was in zip((ben, cem), helpers)]
         helper_peak = max(node.peak_mib() for node in (ben, cem))
         restarts = kilobytes_of_a_restart(lan, dora, ben)
@@ -384,10 +384,11 @@ def a_member_returns(count, write, seconds_max):
         entry_count = len({place for place, _ in stored[0]})
         expect(peak < mib_max, f"who returned needed {peak:.0f} MiB; the limit is {mib_max:.0f}")
         line = (f"{count} messages in {entry_count - 1} entries, written in {written:.1f} s, back in {took:.2f} s"
-                f" ({count / took:.0f} messages a second), {heard / 1e6:.1f} MB heard, {sent / 1e3:.0f} kB sent, peak"
+                f" ({count / took:.0f} messages a second; {kept_waiting:.2f} s of it without a processor), {heard / 1e6:.1f} MB heard, {sent / 1e3:.0f} kB sent, peak"
                 f" {peak:.0f} MiB (its helpers' {helper_peak:.0f}), {worked:.1f} processor seconds (its helpers'"
                 f" {helped[0]:.1f} and {helped[1]:.1f}); {restarts}")
-        expect(took <= seconds_max, f"the limit is {seconds_max} s: {line}")
+        # The limit is one of a machine that does nothing else.
+        expect(took - kept_waiting <= seconds_max, f"the limit is {seconds_max} s: {line}")
         return line
 
 
