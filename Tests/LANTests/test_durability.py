@@ -384,7 +384,8 @@ def a_member_returns(count, write, seconds_max):
         entry_count = len({place for place, _ in stored[0]})
         expect(peak < mib_max, f"who returned needed {peak:.0f} MiB; the limit is {mib_max:.0f}")
         line = (f"{count} messages in {entry_count - 1} entries, written in {written:.1f} s, back in {took:.2f} s"
-                f" ({count / took:.0f} messages a second; {kept_waiting:.2f} s of it without a processor), {heard / 1e6:.1f} MB heard, {sent / 1e3:.0f} kB sent, peak"
+                f" ({count / took:.0f} messages a second; {kept_waiting:.2f} s of it without a processor),"
+                f" {heard / 1e6:.1f} MB heard, {sent / 1e3:.0f} kB sent, peak"
                 f" {peak:.0f} MiB (its helpers' {helper_peak:.0f}), {worked:.1f} processor seconds (its helpers'"
                 f" {helped[0]:.1f} and {helped[1]:.1f}); {restarts}")
         # The limit is one of a machine that does nothing else.
