@@ -43,6 +43,7 @@ final class Engine: Sendable {
       incarnation = try profile.nextIncarnation()
       store = try await StoreActor.open(
         path: profile.path + "/store.sqlite", me: profile.identity.peerID,
+        channels: ((try? profile.loadChannels()) ?? []).map(\.id),
         retention: Retention(days: settings.historyDays, entryCountMax: settings.historyEntryCountMax),
         executor: storeThread, switchboard: switchboard, wake: { alarms.wake(2, at: $0) })
       let outbox = try await store.outbox()

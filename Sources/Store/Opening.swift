@@ -1,11 +1,12 @@
 import Glibc
 
-/// How the store's file is found, made, checked and, when it is damaged, put out of the way.
-enum Opening {
+/// How the store's file is found, made, checked and, when it is damaged, put out of the way and salvaged.
+struct Opening {
   struct Opened {
     var database: Database
     var setAside: String?
     var setAsideReason: String?
+    var salvaged = Salvaged()
   }
 
   /// What was there before SQLite touched it.
@@ -17,35 +18,73 @@ enum Opening {
     var hasLog: Bool
   }
 
+  let path: String
+  let migrations: [Migration]
+  let busyMilliseconds: Int32
+  let clocks: StoreClocks
+
   /// Beside the file itself: write-ahead log, shared memory of earlier settings, rollback journal of the first moments.
   private static let suffixes = ["", "-wal", "-shm", "-journal"]
 
-  static func open(
-    path: String, migrations: [Migration], busyMilliseconds: Int32
-  ) throws(StoreError) -> Opened {
+  func open(checks: SalvageChecks?) throws(StoreError) -> Opened {
+    let note = SetAsideNote(path: path)
+    // A salvage was cut short after the damaged file had been moved: the new one is not in its place yet.
+    if let begun = note.read(), access(path, F_OK) != 0 { return try replace(begun, note, checks) }
     do throws(StoreError) {
-      return Opened(database: try attempt(path: path, migrations: migrations, busyMilliseconds: busyMilliseconds))
+      let opened = Opened(database: try attempt(path: path))
+      note.remove()
+      return opened
     } catch {
       guard case .damaged(_, let reason) = error else { throw error }
-      let aside = try setAside(path: path, reason: reason)
-      let database = try attempt(path: path, migrations: migrations, busyMilliseconds: busyMilliseconds)
-      return Opened(database: database, setAside: aside, setAsideReason: reason)
+      let begun = SetAsideNote.Content(aside: unusedName(), reason: reason)
+      try note.write(begun)
+      return try replace(begun, note, checks)
     }
   }
 
-  private static func attempt(
-    path: String, migrations: [Migration], busyMilliseconds: Int32
-  ) throws(StoreError) -> Database {
-    let found = try prepareFile(path: path)
+  /// Moves the damaged file and what belongs to it, makes the new one beside it, and gives it the place when it is
+  /// whole. Cut short anywhere, it is gone on with at the next start.
+  private func replace(
+    _ begun: SetAsideNote.Content, _ note: SetAsideNote, _ checks: SalvageChecks?
+  ) throws(StoreError) -> Opened {
+    // The file first: while it is there, nothing of it has been moved.
+    for suffix in Self.suffixes where access(path + suffix, F_OK) == 0 {
+      guard rename(path + suffix, begun.aside + suffix) == 0 else {
+        let problem = String(cString: strerror(errno))
+        throw .damaged(path: path, reason: "\(begun.reason); setting it aside failed: \(problem)")
+      }
+    }
+    let new = path + ".new"
+    for suffix in Self.suffixes { unlink(new + suffix) }
+    let salvaged = try fill(new, from: begun.aside, checks)
+    guard rename(new, path) == 0 else { throw Self.systemFailure(path: new) }
+    syncFolder(of: path)
+    let database = try attempt(path: path)
+    note.remove()
+    return Opened(database: database, setAside: begun.aside, setAsideReason: begun.reason, salvaged: salvaged)
+  }
+
+  /// Closed on return, so all in the one file and synced.
+  private func fill(_ new: String, from aside: String, _ checks: SalvageChecks?) throws(StoreError) -> Salvaged {
+    let store = try Store(Opened(database: try attempt(path: new)), clocks: clocks)
+    return try Salvage.fill(store, from: aside, checks: checks)
+  }
+
+  private func attempt(path: String) throws(StoreError) -> Database {
+    let found = try Self.prepareFile(path: path)
     do throws(StoreError) {
+      // SQLite takes a log for ended where it is damaged, and would write over what follows.
+      if found.hasLog, LogScan.isDamaged(path: path + "-wal") {
+        throw .damaged(path: path, reason: "its write-ahead log is not as it was written")
+      }
       let database = try Database(path: path, busyMilliseconds: busyMilliseconds)
-      try configure(database, found: found, migrations: migrations)
+      try Self.configure(database, found: found, migrations: migrations)
       try Schema.migrate(database, through: migrations)
       database.checkpointsOnClose(true)
       return database
     } catch {
       // Nothing was ever acknowledged from a file this call made; left behind empty it would look damaged next time.
-      if found.isNew { for suffix in suffixes { unlink(path + suffix) } }
+      if found.isNew { for suffix in Self.suffixes { unlink(path + suffix) } }
       throw error
     }
   }
@@ -84,10 +123,10 @@ enum Opening {
     let path = database.path
     // EXCLUSIVE: one process owns a home, and what the store keeps in memory of the file (cursor, heads) is only true
     // while nobody else writes. cell_size_check finds damage sooner. Sorting stays in memory, since a temporary file
-    // would put messages outside the home.
+    // would put messages outside the home. The size of pages is fixed because salvage must know it without a header.
     try database.script(
       """
-      PRAGMA locking_mode = EXCLUSIVE; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF;
+      PRAGMA page_size = 4096; PRAGMA locking_mode = EXCLUSIVE; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF;
       PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY;
       """)
     let version = try Schema.version(of: database)
@@ -111,20 +150,14 @@ enum Opening {
     try database.script("PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 16777216;")
   }
 
-  /// Renames the file and what belongs to it to `<path>.damaged-<UTC time>`: tools can still open them together.
-  private static func setAside(path: String, reason: String) throws(StoreError) -> String {
-    let stem = path + ".damaged-" + timestamp()
+  /// `<path>.damaged-<UTC time>`: tools can still open the file and its log together.
+  private func unusedName() -> String {
+    let stem = path + ".damaged-" + Self.timestamp()
     var aside = stem
     var number = 2
-    while suffixes.contains(where: { access(aside + $0, F_OK) == 0 }) {
+    while Self.suffixes.contains(where: { access(aside + $0, F_OK) == 0 }) {
       aside = stem + "-\(number)"
       number += 1
-    }
-    for suffix in suffixes where access(path + suffix, F_OK) == 0 {
-      guard rename(path + suffix, aside + suffix) == 0 else {
-        let problem = String(cString: strerror(errno))
-        throw .damaged(path: path, reason: "\(reason); setting it aside failed: \(problem)")
-      }
     }
     return aside
   }
@@ -139,9 +172,17 @@ enum Opening {
     return String(decoding: text.prefix(count).map(UInt8.init(bitPattern:)), as: UTF8.self)
   }
 
-  private static func systemFailure(path: String) -> StoreError {
+  static func systemFailure(path: String) -> StoreError {
     let code = errno
     let reason = String(cString: strerror(code))
     return StoreError(systemError: code, path: path, reason: reason) ?? .cannotOpen(path: path, reason: reason)
   }
+}
+
+func syncFolder(of path: String) {
+  let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+  let descriptor = Glibc.open(folder.isEmpty ? "/" : folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+  guard descriptor >= 0 else { return }
+  fsync(descriptor)
+  close(descriptor)
 }

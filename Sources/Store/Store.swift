@@ -14,12 +14,15 @@ import ParleyVocabulary
 /// days takes in as much as goes: giving pages back (`auto_vacuum`) would move them about at every write, for nothing.
 ///
 /// The file has mode 0600 and is locked while open. It is checked at start (`quick_check`: structure, not the bytes
-/// inside messages, which carry their authors' signatures); a damaged one is renamed, see `setAside`.
+/// inside messages, which carry their authors' signatures; of the log, that nothing which was synced is damaged). A
+/// damaged one is renamed, see `setAside`, and what can be read of it goes into the new one, see `Salvage`.
 package final class Store {
   /// Where a damaged file was put, with its log beside it, and a new store begun; nil when the file was sound.
   package let setAside: String?
   /// What was wrong with it.
   package let setAsideReason: String?
+  /// What was read of it and is in the new one.
+  package let salvaged: Salvaged
   /// The last cursor given to an entry or a peer message; 0 before the first. Never falls, whatever is deleted.
   package internal(set) var lastCursor: UInt64
   /// Entries up to this cursor are in the search index.
@@ -44,22 +47,34 @@ package final class Store {
 
   /// Opens or begins the store. Throws `.locked` when another connection has it after waiting 2 s, `.newerVersion` or
   /// `.foreign` when the file is not for this program, `.full`, `.readOnly` or `.cannotOpen` when the system refuses.
-  package convenience init(path: String, clocks: StoreClocks = .system) throws(StoreError) {
-    try self.init(path: path, migrations: Schema.migrations, busyMilliseconds: 2_000, clocks: clocks)
+  ///
+  /// A damaged file is set aside, and what can be read of it and passes the checks is in the new one (see `Salvage`);
+  /// without checks it is taken as it stands.
+  package convenience init(
+    path: String, clocks: StoreClocks = .system, checks: SalvageChecks? = nil
+  ) throws(StoreError) {
+    try self.init(
+      path: path, migrations: Schema.migrations, busyMilliseconds: 2_000, clocks: clocks, checks: checks)
   }
 
-  init(
-    path: String, migrations: [Migration], busyMilliseconds: Int32, clocks: StoreClocks = .system
+  convenience init(
+    path: String, migrations: [Migration], busyMilliseconds: Int32, clocks: StoreClocks = .system,
+    checks: SalvageChecks? = nil
   ) throws(StoreError) {
-    let opened = try Opening.open(path: path, migrations: migrations, busyMilliseconds: busyMilliseconds)
+    let opening = Opening(path: path, migrations: migrations, busyMilliseconds: busyMilliseconds, clocks: clocks)
+    try self.init(opening.open(checks: checks), clocks: clocks)
+  }
+
+  init(_ opened: Opening.Opened, clocks: StoreClocks) throws(StoreError) {
     database = opened.database
     setAside = opened.setAside
     setAsideReason = opened.setAsideReason
+    salvaged = opened.salvaged
     let (indexed, isForgettingDue) = try Self.readIndexState(database)
     let sequence = try database.first("SELECT last, age, wall FROM sequence") {
       (last: $0.bits(0), age: $0.integer(1), wall: $0.integer(2))
     }
-    guard let sequence else { throw .damaged(path: path, reason: "its sequence is missing") }
+    guard let sequence else { throw .damaged(path: database.path, reason: "its sequence is missing") }
     lastCursor = sequence.last
     indexedCursor = min(indexed, sequence.last)
     self.isForgettingDue = isForgettingDue
@@ -127,7 +142,7 @@ package final class Store {
     }
   }
 
-  private func apply(_ write: StoreWrite) throws(StoreError) -> UInt64 {
+  func apply(_ write: StoreWrite) throws(StoreError) -> UInt64 {
     switch write {
     case .entry(let entry): return try add(entry)
     case .peerMessage(let message): return try add(message)

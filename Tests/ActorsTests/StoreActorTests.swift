@@ -17,7 +17,7 @@ struct StoreActorTests {
 
   private func open(_ retention: Retention) async throws -> StoreActor {
     try await StoreActor.open(
-      path: folder.path + "/store.sqlite", me: ana, retention: retention, executor: executor,
+      path: folder.path + "/store.sqlite", me: ana, channels: [], retention: retention, executor: executor,
       switchboard: switchboard, wake: { _ in })
   }
 

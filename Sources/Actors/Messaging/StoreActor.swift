@@ -34,12 +34,12 @@ package actor StoreActor {
 
   package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-  /// Opens the database on its own thread.
+  /// Opens the database on its own thread. `channels`: those joined, for what a damaged one does not tell any more.
   package static func open(
-    path: String, me: PeerID, retention: Retention, executor: ThreadExecutor, switchboard: Switchboard,
-    wake: @escaping @Sendable (Instant) -> Void
+    path: String, me: PeerID, channels: [ChannelID], retention: Retention, executor: ThreadExecutor,
+    switchboard: Switchboard, wake: @escaping @Sendable (Instant) -> Void
   ) async throws(StoreError) -> StoreActor {
-    let store = try await Opener(executor: executor).open(path)
+    let store = try await Opener(executor: executor).open(path, checks(me: me, channels: channels))
     return StoreActor(
       store: store, me: me, retention: retention, executor: executor, switchboard: switchboard, wake: wake)
   }
@@ -69,8 +69,30 @@ package actor StoreActor {
   /// A sentence for people when a damaged database was set aside at the start.
   package var setAside: String? {
     guard let opened, let path = opened.setAside else { return nil }
+    let kept = opened.salvaged
     return "the message store was damaged (\(opened.setAsideReason ?? "unreadable")); it was kept as "
-      + "\(path.escapedLine) and a new one was begun: what others still have comes back from them"
+      + "\(path.escapedLine) and a new one was begun with what could be read of it: \(kept.entryCount) entries of "
+      + "channels, \(kept.messageCount) messages between two, \(kept.waitingCount) that wait; what else others have "
+      + "comes back from them"
+  }
+
+  /// What a damaged store is salvaged by: everything is verified before it is put back, as if it came from the network.
+  private static func checks(me: PeerID, channels: [ChannelID]) -> SalvageChecks {
+    SalvageChecks(
+      channels: channels,
+      entry: { channel, bytes in
+        guard let entry = try? Entry(decoding: bytes[...]),
+          Signature.verify(
+            entry.signature, by: entry.key.author, context: Entry.context, channel: channel, log: entry.key.log,
+            object: entry.signedPart)
+        else { return nil }
+        return StoredEntry(
+          channel: channel, key: entry.key, number: entry.number, lamport: entry.lamport, isHidden: entry.isHidden,
+          bytes: bytes)
+      },
+      message: { peer, isOwn, id, json in
+        (try? SchemaMessage(decoding: json, author: isOwn ? me : peer))?.messageID == id
+      })
   }
 
   /// Runs until the store's mailbox is closed.
@@ -290,5 +312,7 @@ private actor Opener {
   private let executor: ThreadExecutor
   nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
   init(executor: ThreadExecutor) { self.executor = executor }
-  func open(_ path: String) throws(StoreError) -> sending Store { try Store(path: path) }
+  func open(_ path: String, _ checks: SalvageChecks) throws(StoreError) -> sending Store {
+    try Store(path: path, checks: checks)
+  }
 }
