@@ -75,8 +75,9 @@ final class StoreSearchTests: Sendable {
       if case .trouble(let text) = notice { self.troubles.withLock { $0.append(text) } }
     }
     let store = try await StoreActor.open(
-      path: folder + "/store.sqlite", me: identity.peerID, retention: Retention(days: 30, entryCountMax: 100_000),
-      executor: executor, switchboard: switchboard, wake: { _ in })
+      path: folder + "/store.sqlite", me: identity.peerID, channels: [],
+      retention: Retention(days: 30, entryCountMax: 100_000), executor: executor, switchboard: switchboard,
+      wake: { _ in })
     return (store, switchboard)
   }
 

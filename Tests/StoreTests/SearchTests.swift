@@ -246,7 +246,9 @@ struct SearchTests {
   @Test func historyFromBeforeIsIndexed() throws {
     let path = folder.path + "/copy"
     do {
-      let database = try Opening.open(path: path, migrations: [Schema.migrations[0]], busyMilliseconds: 0).database
+      let opening = Opening(
+        path: path, migrations: [Schema.migrations[0]], busyMilliseconds: 0, clocks: .system)
+      let database = try opening.open(checks: nil).database
       try database.script(
         """
         INSERT INTO channels VALUES (1, zeroblob(32));

@@ -1,4 +1,5 @@
 import ParleyMachines
+import ParleySealing
 import ParleyStore
 import ParleyVocabulary
 import ParleyWire
