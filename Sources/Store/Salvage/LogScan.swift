@@ -22,7 +22,7 @@ struct LogScan {
   private var brokenSlot: Int?
 
   /// Whether something that was synced, so acknowledged, is not as it was written. What is torn at the end of a log is
-  /// the transaction that was being written, and no damage: a commit is synced before the next frame is written, so only
+  /// the transaction that was being written, and no damage: a commit is synced before the next frame comes, so only
   /// a commit with a frame after it is known to have been whole.
   private(set) var isDamaged = false
 

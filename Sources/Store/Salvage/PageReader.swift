@@ -68,7 +68,7 @@ final class PageReader {
       case let type: Kind(rawValue: type).map { [$0] } ?? [.tableLeaf, .indexLeaf]
       }
     for kind in kinds {
-      // The array of pointers ends where the first cell begins at the latest. Its count is not needed, and may be wrong.
+      // The array of pointers ends where the first cell begins at the latest. Its count is not needed: it may be wrong.
       var place = start + kind.headerByteCount
       var end = bytes.count
       while place + 2 <= end {
