@@ -84,6 +84,8 @@ package enum Notice: Sendable, Equatable {
   case messaging(MessagingNotice)
   case interfaces([String])
   case holder(ChannelID, MediaID, PeerID)
+  /// What the disk refuses, until it is nil again: then everything is written once more.
+  case disk(String?)
   /// Something went wrong that people should know; the node goes on.
   case trouble(String)
 }

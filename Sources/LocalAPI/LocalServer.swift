@@ -31,10 +31,10 @@ package final class LocalServer: Sendable {
   ) throws(LocalAPIError) {
     self.node = node
     self.keepAliveInterval = keepAliveInterval
-    socketPath = SocketFile.path(inHome: home)
     // Not more than one for each connection can wait here.
     (arrivals, arrival) = AsyncStream.makeStream(bufferingPolicy: .unbounded)
-    let listener = try SocketFile.listen(inHome: home)
+    let (listener, path) = try SocketFile.listen(inHome: home)
+    socketPath = path
     watcher = StreamWatcher(registry: registry, keepAliveInterval: keepAliveInterval)
     // The daemon's callbacks borrow `self`; `stop`, which `deinit` requires, ends them first.
     let started = parley_mhd_start(

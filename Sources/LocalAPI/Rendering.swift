@@ -31,6 +31,7 @@ extension JSON {
       "tcp_port": .integer(Int64(status.tcpPort)), "interfaces": .array(status.interfaces.map { .string($0) }),
       "sessions": .count(status.sessionCount), "nodes_heard": .count(status.nodesHeardCount),
       "channels": .array(status.channels.map { JSON($0) }),
+      "troubles": .array(status.troubles.map { .string($0) }),
     ]
   }
 

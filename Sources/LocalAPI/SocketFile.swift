@@ -41,14 +41,58 @@ package enum SocketFile {
     return folder < 0 ? path : "/proc/self/fd/\(folder)/\(name)"
   }
 
-  /// A listening socket, 0600. A socket left behind by a process that ended is replaced; one that answers is not.
-  static func listen(inHome home: String) throws(LocalAPIError) -> Int32 {
-    let path = path(inHome: home)
-    let outcome: Result<Int32, LocalAPIError> = withShortPath(inHome: home) { shortPath in
+  /// Where a home's socket is: in the home, or in the fallback of one that cannot be written, if there is one.
+  package static func folder(ofHome home: String) -> String {
+    let fallback = fallback(ofHome: home)
+    var info = stat()
+    let isThere =
+      lstat(path(inHome: fallback), &info) == 0 && info.st_mode & S_IFMT == S_IFSOCK && info.st_uid == geteuid()
+    return isThere && isPrivate(fallback) ? fallback : home
+  }
+
+  /// A listening socket, 0600, and where it is. A socket left behind by a process that ended is replaced; one that
+  /// answers is not. Where the home cannot be written it is in a private folder elsewhere, which commands look into
+  /// first.
+  static func listen(inHome home: String) throws(LocalAPIError) -> (descriptor: Int32, path: String) {
+    let fallback = fallback(ofHome: home)
+    do throws(LocalAPIError) {
+      let descriptor = try listen(in: home)
+      if isPrivate(fallback) {
+        unlink(path(inHome: fallback))
+        rmdir(fallback)
+      }
+      return (descriptor, path(inHome: home))
+    } catch {
+      guard case .cannotListen = error, access(home, W_OK) != 0, errno == EROFS || errno == EACCES else { throw error }
+      guard mkdir(fallback, 0o700) == 0 || errno == EEXIST, isPrivate(fallback) else { throw error }
+      return (try listen(in: fallback), path(inHome: fallback))
+    }
+  }
+
+  private static func listen(in folder: String) throws(LocalAPIError) -> Int32 {
+    let path = path(inHome: folder)
+    let outcome: Result<Int32, LocalAPIError> = withShortPath(inHome: folder) { shortPath in
       if isAnswering(at: shortPath) { return .failure(.inUse(path: path)) }
       return bind(shortPath, path: path)
     }
     return try outcome.get()
+  }
+
+  /// In the user's runtime folder, or in /tmp, under a name that follows from the home's path (FNV-1a, 64 bits).
+  private static func fallback(ofHome home: String) -> String {
+    let hash = home.utf8.reduce(14_695_981_039_346_656_037 as UInt64) { ($0 ^ UInt64($1)) &* 1_099_511_628_211 }
+    let name = "parley-\(geteuid())-\(String(hash, radix: 16))"
+    if let folder = getenv("XDG_RUNTIME_DIR"), folder.pointee == UInt8(ascii: "/") {
+      return String(cString: folder) + "/" + name
+    }
+    return "/tmp/" + name
+  }
+
+  /// A folder, not a link to one, that is ours and nobody else can use: in /tmp anybody may have made it.
+  private static func isPrivate(_ folder: String) -> Bool {
+    var info = stat()
+    return lstat(folder, &info) == 0 && info.st_mode & S_IFMT == S_IFDIR && info.st_uid == geteuid()
+      && info.st_mode & 0o077 == 0
   }
 
   private static func bind(_ shortPath: String, path: String) -> Result<Int32, LocalAPIError> {

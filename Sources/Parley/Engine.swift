@@ -40,7 +40,13 @@ final class Engine: Sendable {
     let store: StoreActor
     let incarnation: UInt64
     do {
-      incarnation = try profile.nextIncarnation()
+      do throws(ProfileError) {
+        incarnation = try profile.nextIncarnation()
+      } catch {
+        guard error.isUnwritable else { throw error }
+        incarnation = try profile.unkeptIncarnation()
+        switchboard.notices(.trouble(error.description))
+      }
       store = try await StoreActor.open(
         path: profile.path + "/store.sqlite", me: profile.identity.peerID,
         channels: ((try? profile.loadChannels()) ?? []).map(\.id),

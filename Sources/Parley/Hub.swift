@@ -29,6 +29,8 @@ final class Hub: Sendable {
     var isFinished = false
     var state = ConnectionState.disconnected
     var interfaces: [String] = []
+    /// What the disk refuses; nil while it takes everything.
+    var diskTrouble: String?
     var holders: [MediaID: Set<PeerID>] = [:]
     var media: [ChannelID: AnnouncedMedia] = [:]
     /// Messages that were stored but are malformed: shown to nobody.
@@ -53,6 +55,9 @@ final class Hub: Sendable {
     self.instance = instance
     self.trouble = trouble
   }
+
+  /// What people should know of the node as it is now.
+  var troubles: [String] { state.withLock { $0.diskTrouble.map { [$0] } ?? [] } }
 
   // MARK: What the actors tell
 
@@ -80,6 +85,11 @@ final class Hub: Sendable {
         }
         state.holders[media, default: []].insert(peer)
       }
+    case .disk(let refusal):
+      state.withLock { $0.diskTrouble = refusal }
+      trouble(
+        refusal.map { "\($0); the node goes on without keeping anything new, and tries again" }
+          ?? "the disk takes everything again; what waited is written")
     case .trouble(let text): trouble(text)
     }
   }

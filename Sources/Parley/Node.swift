@@ -50,12 +50,12 @@ public actor Node {
     do {
       if let name = settings.displayName {
         displayName = try DisplayName(name)
-        try profile.saveDisplayName(displayName)
+        if try profile.loadDisplayName() != displayName { try Self.save(displayName, profile, trouble) }
       } else if let stored = try profile.loadDisplayName() {
         displayName = stored
       } else {
         displayName = try DisplayName(Self.loginName)
-        try profile.saveDisplayName(displayName)
+        try Self.save(displayName, profile, trouble)
       }
     } catch let error as NameError {
       throw .badName(error)
@@ -67,6 +67,16 @@ public actor Node {
     let hub = Hub(me: profile.identity.peerID, instance: instance, trouble: trouble, aborted: { end.finish() })
     self.hub = hub
     switchboard = Switchboard { hub.take($0) }
+  }
+
+  /// A name that cannot be kept is used all the same.
+  private static func save(
+    _ name: DisplayName, _ profile: Profile, _ trouble: (String) -> Void
+  ) throws(ProfileError) {
+    do throws(ProfileError) { try profile.saveDisplayName(name) } catch {
+      guard error.isUnwritable else { throw error }
+      trouble(error.description)
+    }
   }
 
   /// Who this node is; the same at every start on this home.
@@ -173,7 +183,7 @@ public actor Node {
     return NodeStatus(
       peer: peerID, displayName: displayName.text, state: hub.connectionState,
       tcpPort: await engine?.links.tcpPort ?? 0, interfaces: hub.interfaceLines, sessionCount: sessionCount,
-      nodesHeardCount: heard, channels: await channels())
+      nodesHeardCount: heard, channels: await channels(), troubles: hub.troubles)
   }
 
   /// How many times a node was heard, within the last 10 s, in a channel that is none of ours: a node counts once for

@@ -21,6 +21,7 @@ extension ParleyError {
       self = .queueFull(
         "\(count) messages wait for people who are away and \(countMax) may (with this one \(byteCount) bytes, of "
           + "\(byteCountMax)): this one was not kept, the others are; try again when some have been fetched")
+    case .diskRefuses(let reason): self = .queueFull("\(reason); this message was not sent")
     case .disk(let reason):
       self = .queueFull(
         "\(reason); the message is kept in memory and sent to those present, but is not on disk here: "

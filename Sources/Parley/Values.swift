@@ -239,11 +239,14 @@ public struct NodeStatus: Sendable, Equatable {
   public let nodesHeardCount: Int
   /// By name.
   public let channels: [ChannelSummary]
+  /// What does not work now, such as a disk that refuses to keep what is said; a sentence each.
+  public let troubles: [String]
 
   public init(
     peer: PeerID, displayName: String, state: ConnectionState, tcpPort: UInt16, interfaces: [String],
-    sessionCount: Int, nodesHeardCount: Int, channels: [ChannelSummary]
+    sessionCount: Int, nodesHeardCount: Int, channels: [ChannelSummary], troubles: [String] = []
   ) {
+    self.troubles = troubles
     self.peer = peer
     self.displayName = displayName
     self.state = state

@@ -164,6 +164,13 @@ extension Profile {
     return greatest + 1
   }
 
+  /// What `nextIncarnation` would give, where it cannot be kept. The next start gives it again, which others take for
+  /// what it is: the same person, started anew.
+  package func unkeptIncarnation() throws(ProfileError) -> UInt64 {
+    guard let line = try line(of: "incarnation"), let stored = UInt64(line), stored < Limit.counterMax else { return 1 }
+    return stored + 1
+  }
+
   /// Nil when none was saved.
   package func loadDisplayName() throws(ProfileError) -> DisplayName? {
     guard let line = try line(of: "display-name") else { return nil }
@@ -208,7 +215,10 @@ final class ProfileLock: Sendable {
   init(in home: PrivateDirectory) throws(ProfileError) {
     let path = home.path(of: "lock")
     let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC
-    let descriptor = openat(home.descriptor, "lock", flags, mode_t(0o600))
+    var descriptor = openat(home.descriptor, "lock", flags, mode_t(0o600))
+    let isReadOnly = descriptor < 0 && (errno == EROFS || errno == EACCES)
+    // Where nothing can be written, an earlier run's file serves: the lock is the system's, not the file's.
+    if isReadOnly { descriptor = openat(home.descriptor, "lock", O_RDONLY | O_NOFOLLOW | O_CLOEXEC) }
     guard descriptor >= 0 else { throw .system(path: path, operation: "open", code: errno) }
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
       let code = errno
@@ -217,7 +227,11 @@ final class ProfileLock: Sendable {
       throw .system(path: path, operation: "lock", code: code)
     }
     let line = Array("\(getpid())\n".utf8)
-    guard ftruncate(descriptor, 0) == 0, pwrite(descriptor, line, line.count, 0) == line.count else {
+    // Also without the number it is locked: a full disk keeps nobody from reading what is there.
+    if !isReadOnly,
+      pwrite(descriptor, line, line.count, 0) != line.count || ftruncate(descriptor, off_t(line.count)) != 0,
+      errno != ENOSPC, errno != EDQUOT
+    {
       let code = errno
       close(descriptor)
       throw .system(path: path, operation: "write", code: code)

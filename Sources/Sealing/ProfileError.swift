@@ -13,6 +13,11 @@ package enum ProfileError: Error, Equatable, Sendable, CustomStringConvertible {
   /// The system refused; `code` is errno.
   case system(path: String, operation: String, code: Int32)
 
+  /// Whether the disk is full or may not be written: what is there can be used all the same.
+  package var isUnwritable: Bool {
+    if case .system(_, _, let code) = self { [EROFS, EACCES, EPERM, ENOSPC, EDQUOT].contains(code) } else { false }
+  }
+
   package var description: String {
     switch self {
     case .inUse(let path, let processID):

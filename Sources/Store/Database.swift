@@ -44,6 +44,43 @@ final class Database {
     }
   }
 
+  /// Opens an existing file whose folder cannot be written. SQLite needs to write beside a database to read one that
+  /// has a log, so with a log the two are put together in memory.
+  init(reading path: String) throws(StoreError) {
+    self.path = path
+    var opened: OpaquePointer?
+    let image = try DatabaseImage(path: path)
+    let code =
+      image == nil
+      ? sqlite3_open_v2(
+        "file:" + Self.escaped(path) + "?immutable=1", &opened,
+        SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nil)
+      : sqlite3_open_v2(
+        ":memory:", &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nil)
+    guard code == SQLITE_OK, let opened else {
+      let error = Self.failure(code, of: opened, path: path)
+      sqlite3_close_v2(opened)
+      throw error
+    }
+    handle = opened
+    guard let image else { return }
+    let (bytes, byteCount) = image.release()
+    // Freed by SQLite, also when it fails.
+    let flags = UInt32(SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY)
+    let taken = sqlite3_deserialize(handle, "main", bytes, byteCount, byteCount, flags)
+    guard taken == SQLITE_OK else { throw failure(taken) }
+  }
+
+  /// For a file: URI (RFC 3986); SQLite decodes it.
+  private static func escaped(_ path: String) -> String {
+    let plain = Set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/".utf8)
+    let digits = Array("0123456789ABCDEF".utf8)
+    let bytes = path.utf8.flatMap { byte in
+      plain.contains(byte) ? [byte] : [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
   deinit {
     for statement in statements.values { sqlite3_finalize(statement) }
     sqlite3_close_v2(handle)

@@ -42,6 +42,23 @@ struct Opening {
     }
   }
 
+  /// For where nothing can be written: nothing is repaired, moved or brought to a newer format.
+  func openReading() throws(StoreError) -> Opened {
+    guard access(path, F_OK) == 0 else { throw Self.systemFailure(path: path) }
+    let database = try Database(reading: path)
+    try database.script("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY;")
+    let application = try database.first("PRAGMA application_id") { $0.integer(0) } ?? 0
+    guard application == Schema.applicationID else { throw .foreign(path: path) }
+    let version = try Schema.version(of: database)
+    guard version <= migrations.count else {
+      throw .newerVersion(path: path, version: version, versionMax: migrations.count)
+    }
+    guard version == migrations.count else {
+      throw .readOnly(path: path, reason: "it is of an older format, and bringing it to this one needs writing")
+    }
+    return Opened(database: database)
+  }
+
   /// Moves the damaged file and what belongs to it, makes the new one beside it, and gives it the place when it is
   /// whole. Cut short anywhere, it is gone on with at the next start.
   private func replace(

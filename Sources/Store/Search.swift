@@ -69,6 +69,7 @@ extension Store {
 
   /// Whether enough waits to be indexed or removed to be worth a commit, or something that was to be forgotten.
   package func isIndexingWorthwhile() throws(StoreError) -> Bool {
+    guard readOnlyReason == nil else { return false }
     if isForgettingDue || lastCursor - indexedCursor >= UInt64(Self.stepEntryCountMax) { return true }
     let count = try database.first("SELECT count(*) FROM (SELECT 1 FROM search_removals LIMIT 200)") { $0.integer(0) }
     return count ?? 0 >= Self.stepEntryCountMax
@@ -80,7 +81,7 @@ extension Store {
   }
 
   /// Whether something stored is not indexed, so that a search would miss it.
-  package var isIndexBehind: Bool { indexedCursor < lastCursor }
+  package var isIndexBehind: Bool { readOnlyReason == nil && indexedCursor < lastCursor }
 
   /// Brings the index a bounded step further, in one commit. `texts` gives what an entry says: the place of a message
   /// among those of the entry (0 to 255), and its text. It is not asked about hidden entries.

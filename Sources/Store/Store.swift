@@ -1,3 +1,4 @@
+import Glibc
 import ParleyVocabulary
 
 /// Everything a node must still know after a restart, in one SQLite file: entries, peer messages, outbox, members, who
@@ -23,6 +24,8 @@ package final class Store {
   package let setAsideReason: String?
   /// What was read of it and is in the new one.
   package let salvaged: Salvaged
+  /// Why nothing can be written; nil as a rule.
+  package let readOnlyReason: String?
   /// The last cursor given to an entry or a peer message; 0 before the first. Never falls, whatever is deleted.
   package internal(set) var lastCursor: UInt64
   /// Entries up to this cursor are in the search index.
@@ -57,6 +60,19 @@ package final class Store {
       path: path, migrations: Schema.migrations, busyMilliseconds: 2_000, clocks: clocks, checks: checks)
   }
 
+  /// Opens a store that is there for reading only, where the other way is refused with `.readOnly`: every write throws
+  /// that again. What a log holds that was not brought into the file is kept in memory meanwhile.
+  package convenience init(reading path: String, because reason: String) throws(StoreError) {
+    let opening = Opening(path: path, migrations: Schema.migrations, busyMilliseconds: 0, clocks: .system)
+    try self.init(opening.openReading(), clocks: .system, readOnlyReason: reason)
+  }
+
+  /// Whether it is worth opening the store at this path again, which could only be read.
+  package static func isWritable(path: String) -> Bool {
+    let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+    return access(path, W_OK) == 0 && access(folder, W_OK | X_OK) == 0
+  }
+
   convenience init(
     path: String, migrations: [Migration], busyMilliseconds: Int32, clocks: StoreClocks = .system,
     checks: SalvageChecks? = nil
@@ -65,7 +81,8 @@ package final class Store {
     try self.init(opening.open(checks: checks), clocks: clocks)
   }
 
-  init(_ opened: Opening.Opened, clocks: StoreClocks) throws(StoreError) {
+  init(_ opened: Opening.Opened, clocks: StoreClocks, readOnlyReason: String? = nil) throws(StoreError) {
+    self.readOnlyReason = readOnlyReason
     database = opened.database
     setAside = opened.setAside
     setAsideReason = opened.setAsideReason
@@ -78,7 +95,7 @@ package final class Store {
     lastCursor = sequence.last
     indexedCursor = min(indexed, sequence.last)
     self.isForgettingDue = isForgettingDue
-    if sequence.age < 0 {
+    if sequence.age < 0, readOnlyReason == nil {
       ageClock = AgeClock(clocks: clocks)
       try begin(with: ageClock)
     } else {
@@ -86,7 +103,7 @@ package final class Store {
     }
   }
 
-  deinit { _ = try? writeSequence(age: age) }
+  deinit { if readOnlyReason == nil { _ = try? writeSequence(age: age) } }
 
   /// What was stored before there was an age clock is as old as the clock.
   private func begin(with clock: AgeClock) throws(StoreError) {
@@ -124,6 +141,7 @@ package final class Store {
 
   /// Runs `body` in a transaction, with heads, sequence and age written at its end; on an error nothing of it was.
   func committing<T>(_ body: () throws(StoreError) -> T) throws(StoreError) -> T {
+    if let readOnlyReason { throw .readOnly(path: database.path, reason: readOnlyReason) }
     if heads.count > Self.headCountMax { heads = [:] }
     batchAge = age
     let before = lastCursor

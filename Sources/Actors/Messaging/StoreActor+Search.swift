@@ -50,7 +50,7 @@ extension StoreActor {
     _ text: String, in channel: ChannelID, limit: Int
   ) async throws(StoreError) -> [(entry: Entry, cursor: UInt64, places: [Int])] {
     let last = try store.lastCursor
-    while try store.indexedCursor < last {
+    while try store.isIndexBehind, try store.indexedCursor < last {
       try store.index(Self.texts)
       // Writes go first.
       await Task.yield()

@@ -23,6 +23,10 @@ package actor StoreActor {
   private let executor: ThreadExecutor
   let switchboard: Switchboard
   private var opened: Store?
+  private let path: String
+  private let checks: SalvageChecks
+  /// What the disk refused last; nil while all is well. Told when it changes, not each time.
+  private var refusal: StoreError?
   private let me: PeerID
   private let retention: Retention
   private let wake: @Sendable (Instant) -> Void
@@ -40,16 +44,20 @@ package actor StoreActor {
     path: String, me: PeerID, channels: [ChannelID], retention: Retention, executor: ThreadExecutor,
     switchboard: Switchboard, wake: @escaping @Sendable (Instant) -> Void
   ) async throws(StoreError) -> StoreActor {
-    let store = try await Opener(executor: executor).open(path, checks(me: me, channels: channels))
+    let checks = checks(me: me, channels: channels)
+    let store = try await Opener(executor: executor).open(path, checks)
     return StoreActor(
-      store: store, me: me, retention: retention, executor: executor, switchboard: switchboard, wake: wake)
+      store: store, path: path, checks: checks, me: me, retention: retention, executor: executor,
+      switchboard: switchboard, wake: wake)
   }
 
   private init(
-    store: sending Store, me: PeerID, retention: Retention, executor: ThreadExecutor, switchboard: Switchboard,
-    wake: @escaping @Sendable (Instant) -> Void
+    store: sending Store, path: String, checks: SalvageChecks, me: PeerID, retention: Retention,
+    executor: ThreadExecutor, switchboard: Switchboard, wake: @escaping @Sendable (Instant) -> Void
   ) {
     opened = store
+    self.path = path
+    self.checks = checks
     self.me = me
     self.retention = retention
     self.executor = executor
@@ -59,13 +67,16 @@ package actor StoreActor {
 
   var store: Store {
     get throws(StoreError) {
-      guard let opened else { throw .closed }
+      guard let opened else { throw refusal ?? .closed }
       return opened
     }
   }
 
   /// Closes the database; another process may open it then. What is asked later fails.
-  package func close() { opened = nil }
+  package func close() {
+    opened = nil
+    refusal = nil
+  }
 
   /// A sentence for people when a damaged database was set aside at the start.
   package var setAside: String? {
@@ -99,6 +110,7 @@ package actor StoreActor {
   /// Runs until the store's mailbox is closed.
   package func run() async {
     wake(SystemClock.now() + Self.pruneFirst)
+    if let reason = opened?.readOnlyReason { refused(.readOnly(path: path, reason: reason)) }
     while true {
       await indexBehind()
       let mail = await switchboard.store.next()
@@ -130,18 +142,59 @@ package actor StoreActor {
       }
     }
     guard !writes.isEmpty else { return }
-    do { _ = try store.apply(writes) } catch { report(error) }
+    do { _ = try write(writes) } catch { refused(error) }
   }
 
   private func persist(_ batch: UInt64, _ writes: [StoreWrite], skipping count: Int) {
     do {
-      let cursors = try store.apply(writes)
+      let cursors = try write(writes)
       switchboard.post(.messaging(.persisted(batch: batch, cursors: Array(cursors.dropFirst(count)))))
       noteSurplus(in: writes)
     } catch {
-      report(error)
+      refused(error)
       switchboard.post(.messaging(.persistFailed(batch: batch, reason: error.description)))
     }
+  }
+
+  /// Also opens the store anew when that may help: one that could only be read and can be written now, and one that
+  /// turns out to be damaged, which salvages what it holds.
+  private func write(_ writes: [StoreWrite]) throws(StoreError) -> [UInt64] {
+    if opened?.readOnlyReason != nil, Store.isWritable(path: path) { try reopen() }
+    if opened == nil, refusal != nil { try reopen() }
+    let cursors: [UInt64]
+    do throws(StoreError) {
+      cursors = try store.apply(writes)
+    } catch {
+      guard case .damaged = error else { throw error }
+      try reopen()
+      cursors = try store.apply(writes)
+    }
+    if refusal != nil {
+      refusal = nil
+      switchboard.notices(.disk(nil))
+    }
+    return cursors
+  }
+
+  private func reopen() throws(StoreError) {
+    let wasReadOnly = opened?.readOnlyReason
+    // One at a time may have the file.
+    opened = nil
+    do throws(StoreError) {
+      let store = try Store(path: path, checks: checks)
+      opened = store
+      if let trouble = setAside { switchboard.notices(.trouble(trouble)) }
+    } catch {
+      if let wasReadOnly { opened = try? Store(reading: path, because: wasReadOnly) }
+      refused(error)
+      throw error
+    }
+  }
+
+  private func refused(_ error: StoreError) {
+    if refusal == error { return }
+    refusal = error
+    switchboard.notices(.disk(error.description))
   }
 
   private func report(_ error: StoreError) { switchboard.notices(.trouble(error.description)) }
@@ -240,7 +293,7 @@ package actor StoreActor {
 
   package func shares(in channel: ChannelID) throws(StoreError) -> [StoredShare] { try store.shares(in: channel) }
 
-  package func apply(_ writes: [StoreWrite]) throws(StoreError) { _ = try store.apply(writes) }
+  package func apply(_ writes: [StoreWrite]) throws(StoreError) { _ = try write(writes) }
 }
 
 package struct LogDelivery: Sendable, Equatable {
@@ -258,6 +311,7 @@ extension StoreActor {
 
   /// Of every channel, also of those that were left.
   private func pruneEverything() {
+    guard opened?.readOnlyReason == nil else { return wake(SystemClock.now() + Self.pruneEvery) }
     let now = SystemClock.now()
     wake(now < pruneFrom ? pruneFrom : now + Self.pruneEvery)
     guard now >= pruneFrom else { return }
@@ -314,6 +368,11 @@ private actor Opener {
   nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
   init(executor: ThreadExecutor) { self.executor = executor }
   func open(_ path: String, _ checks: SalvageChecks) throws(StoreError) -> sending Store {
-    try Store(path: path, checks: checks)
+    do throws(StoreError) {
+      return try Store(path: path, checks: checks)
+    } catch {
+      guard case .readOnly(_, let reason) = error else { throw error }
+      return try Store(reading: path, because: reason)
+    }
   }
 }

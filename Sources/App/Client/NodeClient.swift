@@ -17,7 +17,7 @@ final class NodeClient {
     }
     self.home = home
     multi = parley_curl_multi()!
-    socketPath = SocketFile.shortPath(inHome: home)
+    socketPath = SocketFile.shortPath(inHome: SocketFile.folder(ofHome: home))
   }
 
   deinit {

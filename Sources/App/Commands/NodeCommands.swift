@@ -140,6 +140,9 @@ enum NodeCommands {
     for (index, channel) in channels.enumerated() {
       lines.append((index == 0 ? "Channels    " : "            ") + ChannelCommands.line(ofChannel: channel))
     }
+    for trouble in status["troubles"]?.array ?? [] {
+      lines.append("Trouble     \(trouble.string?.escapedLine ?? "")")
+    }
     return lines
   }
 }

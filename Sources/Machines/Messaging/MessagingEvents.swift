@@ -160,4 +160,6 @@ package enum MessagingFailure: Equatable, Sendable {
   /// So many messages, or bytes, wait for peers who are away.
   case outboxFull(count: Int, countMax: Int, byteCount: Int, byteCountMax: Int)
   case disk(String)
+  /// Not even taken: the disk refuses what came before.
+  case diskRefuses(String)
 }

@@ -140,6 +140,12 @@ package struct MessagingMachine: Sendable {
         effects.append(.notify(.failed(request, .disk(reason))))
       }
       channels[channel]!.waiting = [:]
+      // Those without a number yet are let go: their callers shall not wait for a disk that may never take them.
+      for submission in channels[channel]!.submissions {
+        effects.append(.notify(.failed(submission.request, .diskRefuses(reason))))
+      }
+      channels[channel]!.submissions = []
+      channels[channel]!.submissionsByteCount = 0
     }
     return effects + outbox.failRequests().map { .notify(.failed($0, .disk(reason))) }
   }
