@@ -229,12 +229,17 @@ struct Messages {
   messages.handle(.persistFailed(batch: batch.id, reason: "full"))
   #expect(messages.notices == [.failed(request, .disk("full"))])
   #expect(messages.batches.isEmpty)
+  // What is said meanwhile does not wait for a disk that may never take it.
+  let second = messages.say("two")
+  messages.pass(1_000)
+  messages.handle(.persistFailed(batch: messages.batches.removeFirst().id, reason: "full"))
+  #expect(messages.notices.last == .failed(second, .diskRefuses("full")))
   messages.pass(1_000)
   #expect(messages.batches.map(\.records) == [batch.records])
   messages.commit()
   let stored = messages.notices.contains { if case .stored = $0 { true } else { false } }
   #expect(stored == false)
-  #expect(messages.notices.count == 1)
+  #expect(messages.notices.count == 2)
 }
 
 @Test func noNumberIsGivenTwiceWhenAChannelIsLeftAndJoinedAgain() {

@@ -141,11 +141,10 @@ package struct MessagingMachine: Sendable {
       }
       channels[channel]!.waiting = [:]
       // Those without a number yet are let go: their callers shall not wait for a disk that may never take them.
-      for submission in channels[channel]!.submissions {
+      for submission in channels[channel]!.submissions.waiting {
         effects.append(.notify(.failed(submission.request, .diskRefuses(reason))))
       }
-      channels[channel]!.submissions = []
-      channels[channel]!.submissionsByteCount = 0
+      channels[channel]!.submissions = SubmissionQueue()
     }
     return effects + outbox.failRequests().map { .notify(.failed($0, .disk(reason))) }
   }
