@@ -117,7 +117,7 @@ struct Messages {
   #expect(messages.told.count == 1)
   #expect(messages.notices == [])
   messages.commit()
-  #expect(messages.notices.count == 1)
+  #expect(messages.notices.count == 2)
 }
 
 @Test func anEntryIsAcknowledgedOnlyOnceItIsOnTheDisk() {
