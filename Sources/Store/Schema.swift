@@ -112,10 +112,7 @@ enum Schema {
         """),
     Migration(
       script: """
-        -- Tokens are cut and folded before (SearchText); the tokenizer parts them at spaces, and takes every byte above
-        -- 127 and these symbols for a part of one. Ranks are not wanted, so neither are sizes.
-        CREATE VIRTUAL TABLE search USING fts5(
-          tokens, tokenize = "ascii tokenchars '#$+<=>^`|~'", columnsize = 0);
+        -- The index itself, `search`, is made with the first entry that goes into it (Search.swift).
         -- One row: entries up to this cursor are indexed.
         CREATE TABLE search_state (id INTEGER PRIMARY KEY CHECK (id = 1), indexed INTEGER NOT NULL) STRICT;
         INSERT INTO search_state VALUES (1, 0);

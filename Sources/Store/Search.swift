@@ -88,7 +88,10 @@ extension Store {
   package func index(_ texts: (StoredEntry) -> [(place: Int, text: String)]) throws(StoreError) {
     let isRemoving = isForgettingDue
     let (removedCount, through) = try repairing { () throws(StoreError) in
-      try database.transaction { () throws(StoreError) in (try removeSome(), try addSome(texts)) }
+      try database.transaction { () throws(StoreError) in
+        if indexedCursor == 0 { try makeIndex() }
+        return (try removeSome(), try addSome(texts))
+      }
     }
     indexedCursor = through
     if isRemoving, removedCount < Self.stepEntryCountMax { isForgettingDue = false }
@@ -127,6 +130,17 @@ extension Store {
     return through
   }
 
+  /// Not by a migration: a node that has little said keeps FTS5's code out of its memory. Tokens are cut and folded
+  /// before; the tokenizer parts them at spaces, and takes every byte above 127 and these symbols for a part of one.
+  /// Ranks are not wanted, so neither are sizes.
+  private func makeIndex() throws(StoreError) {
+    try database.script(
+      """
+      CREATE VIRTUAL TABLE IF NOT EXISTS search USING fts5(
+        tokens, tokenize = "ascii tokenchars '#$+<=>^`|~'", columnsize = 0);
+      """)
+  }
+
   private func removeSome() throws(StoreError) -> Int {
     let cursors = try database.rows(
       "SELECT cursor FROM search_removals ORDER BY cursor LIMIT ?", .integer(Int64(Self.stepEntryCountMax))
@@ -141,7 +155,7 @@ extension Store {
 
   /// Looks at a bounded number of further matches among what is indexed.
   package func goOn(_ search: inout StoreSearch, matchCountMax: Int = searchStepCountMax) throws(StoreError) {
-    guard let channel = try row(of: search.channel), search.limit > 0 else {
+    guard let channel = try row(of: search.channel), search.limit > 0, indexedCursor > 0 else {
       search.isOver = true
       return
     }

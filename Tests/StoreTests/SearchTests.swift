@@ -37,7 +37,9 @@ extension Store {
 
   /// Rows of the index, found or not.
   fileprivate func indexRowCount() throws -> Int64 {
-    try database.first("SELECT count(*) FROM search") { $0.integer(0) } ?? 0
+    // There is no index before the first step.
+    if indexedCursor == 0 { return 0 }
+    return try database.first("SELECT count(*) FROM search") { $0.integer(0) } ?? 0
   }
 
   fileprivate func checkIndex() throws {
@@ -264,6 +266,9 @@ struct SearchTests {
   }
 
   @Test func theTokenizerKnowsTheSymbols() throws {
+    #expect(try store.found("before anything is indexed") == [])
+    try store.say(["a"])
+    try store.indexAll()
     let sql = try store.database.first("SELECT sql FROM sqlite_schema WHERE name = 'search'") { $0.text(0) }
     #expect(sql?.contains("tokenchars '\(SearchText.symbols)'") == true)
   }
