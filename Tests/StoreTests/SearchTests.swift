@@ -43,6 +43,7 @@ extension Store {
   }
 
   fileprivate func checkIndex() throws {
+    if indexedCursor == 0 { return }
     try database.run("INSERT INTO search (search, rank) VALUES ('integrity-check', 1)")
   }
 }
