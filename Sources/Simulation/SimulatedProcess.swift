@@ -48,6 +48,7 @@ final class SimulatedProcess {
   }
 
   var host: [UInt8] { node.host }
+  var sessionCount: Int { links.sessionCount }
   var datagramAddress: Address { Address(host: node.host, port: datagramPort) }
 
   func takeAcceptedLink() -> LinkID {

@@ -13,7 +13,8 @@ struct ChannelMembers: Equatable, Sendable {
   let nonce: UInt64
   let ownStatus: [UInt8]
   let ownStatusHash: UInt64
-  var members: [PeerID: MemberState] = [:]
+  private(set) var members: [PeerID: MemberState] = [:]
+  private var dues = DueQueue()
   /// Those told to messaging as present.
   var present: Set<PeerID> = []
   /// Those who went without a goodbye, and when: perhaps it is the network that is in two parts.
@@ -57,9 +58,10 @@ struct ChannelMembers: Equatable, Sendable {
   }
 
   mutating func remember(_ record: MemberRecord, _ now: Instant) {
-    members[record.peer] = MemberState(
-      instance: Instance(0), incarnation: record.incarnation, displayName: record.displayName, phase: .gone,
-      lastHeard: now, interval: MembershipRule.quiet, digest: HeadsDigest(of: [:]), isListed: true)
+    put(
+      MemberState(
+        instance: Instance(0), incarnation: record.incarnation, displayName: record.displayName, phase: .gone,
+        lastHeard: now, interval: MembershipRule.quiet, digest: HeadsDigest(of: [:]), isListed: true), record.peer)
   }
 
   func newMember(_ presence: Presence, _ now: Instant) -> MemberState {
@@ -136,22 +138,56 @@ struct ChannelMembers: Equatable, Sendable {
       isOwnHandRaised = isRaised
     } else if var member = members[entry.key.author], member.instance == entry.key.log, member.isPresent {
       member.isHandRaised = isRaised
-      members[entry.key.author] = member
+      put(member, entry.key.author)
+    }
+  }
+
+  mutating func put(_ member: MemberState, _ peer: PeerID) {
+    var member = member
+    if let due = member.dueAt, member.queuedAt.map({ due < $0 }) ?? true {
+      member.queuedAt = due
+      dues.add(.init(at: due, peer: peer))
+    }
+    members[peer] = member
+    // Whoever names shorter and shorter intervals leaves entries behind that stand for nothing.
+    if dues.count > 2 * members.count + 64 {
+      dues = DueQueue()
+      for (peer, member) in members { member.queuedAt.map { dues.add(.init(at: $0, peer: peer)) } }
     }
   }
 
   /// When something here is due.
-  var nextDue: Instant? {
-    var due = nextBeacon
-    for member in members.values {
-      switch member.phase {
-      case .claimed(let probing), .suspect(let probing):
-        if !probing.isDialling { due = min(due, probing.nextAt) }
-      case .present: due = min(due, member.silentAt)
-      case .gone: break
+  mutating func nextDue() -> Instant {
+    while let first = dues.first, !isDue(first) { requeueFirst() }
+    return dues.first.map { min($0.at, nextBeacon) } ?? nextBeacon
+  }
+
+  /// Whose turn it is, in order.
+  mutating func takeDue(_ now: Instant) -> [PeerID] {
+    var peers: [PeerID] = []
+    while let first = dues.first, first.at <= now {
+      if isDue(first) {
+        members[first.peer]!.queuedAt = nil
+        _ = dues.removeFirst()
+        peers.append(first.peer)
+      } else {
+        requeueFirst()
       }
     }
-    return due
+    return peers.sorted()
+  }
+
+  private func isDue(_ entry: DueQueue.Entry) -> Bool {
+    guard let member = members[entry.peer], member.queuedAt == entry.at else { return false }
+    return member.dueAt == entry.at
+  }
+
+  /// What stands first is over, or stands for a later moment.
+  private mutating func requeueFirst() {
+    let entry = dues.removeFirst()
+    guard var member = members[entry.peer], member.queuedAt == entry.at else { return }
+    member.queuedAt = nil
+    put(member, entry.peer)
   }
 }
 

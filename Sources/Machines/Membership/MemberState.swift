@@ -21,8 +21,25 @@ struct MemberState: Equatable, Sendable {
     var nextAt: Instant
     /// The dial that has the last word is on its way.
     var isDialling = false
-    /// Ours, not somebody else's: the others are told with every probe, for one datagram may be lost.
-    var isFirstHand = false
+    var cause = Cause.silence
+  }
+
+  /// Why somebody is suspected.
+  enum Cause: Equatable, Sendable {
+    /// A session ended: the others are told when the first probe was in vain, and again with each that follows, for one
+    /// datagram may be lost.
+    case lostSession
+    /// Somebody else said so.
+    case hearsay
+    /// Beacons stayed away, which may be the network's fault for so long: more patience.
+    case silence
+
+    var probeDistances: [Span] {
+      switch self {
+      case .lostSession, .hearsay: MembershipRule.suspectDistances
+      case .silence: MembershipRule.silentDistances
+      }
+    }
   }
 
   var instance: Instance
@@ -45,6 +62,17 @@ struct MemberState: Equatable, Sendable {
   /// Whether the member was listed before (an online status was seen once).
   var isListed = false
   var isHandRaised = false
+  /// The moment of its entry in the queue that counts.
+  var queuedAt: Instant?
+
+  /// When something is to be done about it.
+  var dueAt: Instant? {
+    switch phase {
+    case .claimed(let probing), .suspect(let probing): probing.isDialling ? nil : probing.nextAt
+    case .present: silentAt
+    case .gone: nil
+    }
+  }
 
   var isPresent: Bool {
     switch phase {
@@ -61,13 +89,15 @@ struct MemberState: Equatable, Sendable {
 }
 
 /// Bounds and times of membership.
-enum MembershipRule {
+package enum MembershipRule {
   /// After joining or a change, beacons follow at these distances, then at `lively`, slowing to `quiet`.
   static let burst: [Span] = [.milliseconds(60), .milliseconds(150), .milliseconds(300), .milliseconds(600)]
   static let lively = Span.seconds(2)
-  static let quiet = Span.seconds(30)
+  package static let quiet = Span.seconds(30)
   /// In large channels a beacon at most every half second a member.
-  static let perMember = Span.milliseconds(500)
+  package static let perMember = Span.milliseconds(500)
+  /// Up to so many members all are answered, and asked, at once; beyond that after a jitter.
+  static let crowd = 8
   static let probeDistances: [Span] = [.milliseconds(150), .milliseconds(300), .milliseconds(400)]
   /// While somebody is lost, the smallest present PeerID calls so often, and after a long loss a two-hundredth of it.
   static let calling = Span.seconds(3)
@@ -76,6 +106,14 @@ enum MembershipRule {
   static let returnPerMember = Span.milliseconds(50)
   /// A wake that is later than this means that we did not run.
   static let sleep = Span.seconds(5)
+  /// After the last one the dial decides.
+  static let suspectDistances: [Span] = [
+    .milliseconds(150), .milliseconds(300), .milliseconds(200), .milliseconds(200),
+  ]
+  static let silentDistances: [Span] =
+    suspectDistances + [.milliseconds(500), .milliseconds(500), .seconds(1), .seconds(1)]
+  /// In a crowd the one whose name fell has so long to speak for itself before all ask it.
+  static let hearsayJitter = (Span.milliseconds(100), Span.milliseconds(500))
   /// A member that said nothing for twice its own interval and this much is suspected.
   static let grace = Span.seconds(3)
 }

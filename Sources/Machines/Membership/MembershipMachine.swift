@@ -11,9 +11,11 @@ package struct MembershipMachine: Sendable {
   private let nonceKey: [UInt8]
   private var nonceCount: UInt64 = 0
   var jitter: Jitter
+  /// The one we keep a session to, and who it is to be.
   var successor: PeerID?
   /// When we asked to be woken.
   private var dueAt: Instant?
+  private var nextSuccessor: PeerID?
 
   /// `nonceKey`: 32 secret bytes drawn by Sealing for this run; nonces are a keyed hash of a count under it, so that a
   /// step that needs a thousand of them need not wait for a source of randomness. `seed` steers timing only.
@@ -41,7 +43,12 @@ package struct MembershipMachine: Sendable {
     if let dueAt, now > dueAt + MembershipRule.sleep { effects.append(.tell(.login(.slept(now - dueAt)))) }
     effects += step(event, now)
     effects += refreshSuccessor()
-    dueAt = channels.values.compactMap(\.nextDue).min()
+    dueAt = nil
+    // A view of the keys would keep a second reference, and every member would be copied.
+    for channel in Array(channels.keys) {
+      let own = channels[channel]!.nextDue()
+      dueAt = dueAt.map { min($0, own) } ?? own
+    }
     if let dueAt { effects.append(.wake(at: dueAt)) }
     return effects
   }
@@ -63,13 +70,11 @@ package struct MembershipMachine: Sendable {
     case .dialSucceeded(let peer): return dialSucceeded(peer, now)
     case .dialFailed(let peer): return dialFailed(peer, now)
     case .headsChanged(let channel, let digest, let head, let lamport):
-      guard var state = channels[channel] else { return [] }
-      let isNews = state.digest != digest
-      state.digest = digest
-      state.head = head
-      state.lamport = lamport
-      if isNews { state.becomeLively(now) }
-      channels[channel] = state
+      guard let isNews = channels[channel].map({ $0.digest != digest }) else { return [] }
+      channels[channel]!.digest = digest
+      channels[channel]!.head = head
+      channels[channel]!.lamport = lamport
+      if isNews { channels[channel]!.becomeLively(now) }
       return []
     case .announceHead(let channel):
       guard channels[channel] != nil else { return [] }
@@ -112,6 +117,7 @@ package struct MembershipMachine: Sendable {
     // Nobody acknowledges a goodbye, so it is said three times (each with a counter of its own, under one meaning).
     let goodbye = OutboundFrame.live(LiveObject(author: me, instance: instance, counter: 0, json: status))
     let present = state.members.filter(\.value.isPresent).keys.sorted()
+    if let next = nextSuccessor, state.present.contains(next) { findSuccessor() }
     return (0..<3).map { _ in .tell(.links(.multicast(channel, [goodbye]))) }
       + present.map { .tell(.links(.unicast(channel, $0, [goodbye], direct: []))) }
       + [.tell(.links(.channelClosed(channel)))]
@@ -144,10 +150,9 @@ package struct MembershipMachine: Sendable {
   private mutating func heard(
     _ presence: Presence, _ channel: ChannelID, _ overSession: Bool, _ now: Instant
   ) -> [MembershipEffect] {
-    guard var state = channels[channel] else { return [] }
     let peer = presence.author
-    guard state.hasRoom(for: peer) else { return [] }
-    var member = state.members[peer] ?? state.newMember(presence, now)
+    guard channels[channel] != nil, channels[channel]!.hasRoom(for: peer) else { return [] }
+    var member = channels[channel]!.members[peer] ?? channels[channel]!.newMember(presence, now)
     guard presence.incarnation >= member.incarnation else { return [] }
     var effects: [MembershipEffect] = []
     if member.instance == presence.instance {
@@ -158,11 +163,9 @@ package struct MembershipMachine: Sendable {
       let before = member.view(peer)
       member.startAgain(as: presence)
       member.incarnation = presence.incarnation
-      state.members[peer] = member
-      channels[channel] = state
+      channels[channel]!.put(member, peer)
       effects += settle(channel, peer, before, isStartingAgain: true, at: now)
-      state = channels[channel]!
-      member = state.members[peer]!
+      member = channels[channel]!.members[peer]!
     }
     let before = member.view(peer)
     member.take(presence, peer, now)
@@ -172,16 +175,13 @@ package struct MembershipMachine: Sendable {
     case .suspect: member.phase = .present
     case .claimed: break
     case .gone:
-      let nonce = takeNonce()
-      member.phase = .claimed(.init(nonce: nonce, sentCount: 1, nextAt: now + MembershipRule.probeDistances[0]))
-      effects.append(contentsOf: welcome(channel, peer, nonce, state, now, &member))
+      effects += welcome(channel, peer, now, &member)
     }
-    state.members[peer] = member
-    channels[channel] = state
+    channels[channel]!.put(member, peer)
     if member.isPresent {
       // A brief beacon that names a status we have not seen: its sender tells it with the echo.
       if presence.statusHash != member.statusHash {
-        effects.append(answer(channel, peer, [.probe(nonce: state.nonce)]))
+        effects.append(answer(channel, peer, [.probe(nonce: channels[channel]!.nonce)]))
       }
       effects += settle(channel, peer, before, at: now)
       effects.append(
@@ -192,11 +192,14 @@ package struct MembershipMachine: Sendable {
 
   /// In a small channel the newcomer is answered at once; in a larger one after a jitter, lest all answer together.
   private mutating func welcome(
-    _ channel: ChannelID, _ peer: PeerID, _ nonce: UInt64, _ state: ChannelMembers, _ now: Instant,
-    _ member: inout MemberState
+    _ channel: ChannelID, _ peer: PeerID, _ now: Instant, _ member: inout MemberState
   ) -> [MembershipEffect] {
-    let crowd = state.members.count
-    guard crowd > 8 else { return [answer(channel, peer, [.probe(nonce: nonce), .echo(nonce: member.theirNonce)])] }
+    let nonce = takeNonce()
+    let crowd = channels[channel]!.members.count
+    guard crowd > MembershipRule.crowd else {
+      member.phase = .claimed(.init(nonce: nonce, sentCount: 1, nextAt: now + MembershipRule.probeDistances[0]))
+      return [answer(channel, peer, [.probe(nonce: nonce), .echo(nonce: member.theirNonce)])]
+    }
     member.phase = .claimed(
       .init(
         nonce: nonce, sentCount: 0, nextAt: now + jitter.span(.milliseconds(0), .milliseconds(min(400, crowd * 4)))))
@@ -204,7 +207,7 @@ package struct MembershipMachine: Sendable {
   }
 
   private mutating func heard(_ live: LiveObject, _ channel: ChannelID, _ now: Instant) -> [MembershipEffect] {
-    guard var state = channels[channel], var member = state.members[live.author],
+    guard var member = channels[channel]?.members[live.author],
       member.instance == live.instance,
       let message = try? SchemaMessage(decoding: live.json, author: live.author),
       let status = message.content as? StatusKind
@@ -219,8 +222,7 @@ package struct MembershipMachine: Sendable {
       member.goodbye = live.counter
       member.phase = .gone
     }
-    state.members[live.author] = member
-    channels[channel] = state
+    channels[channel]!.put(member, live.author)
     return settle(channel, live.author, before, at: now)
   }
 
@@ -236,10 +238,11 @@ package struct MembershipMachine: Sendable {
   private mutating func echoed(
     _ channel: ChannelID, _ peer: PeerID, _ nonce: UInt64, _ now: Instant
   ) -> [MembershipEffect] {
-    guard var state = channels[channel], var member = state.members[peer] else { return [] }
+    guard var member = channels[channel]?.members[peer] else { return [] }
     let before = member.view(peer)
     switch member.phase {
-    case .claimed(let probing): guard nonce == probing.nonce || nonce == state.nonce else { return [] }
+    case .claimed(let probing):
+      guard nonce == probing.nonce || nonce == channels[channel]!.nonce else { return [] }
     // What answers an earlier question may have been on its way for long.
     case .suspect(let probing): guard nonce == probing.nonce else { return [] }
     case .present: break
@@ -247,23 +250,21 @@ package struct MembershipMachine: Sendable {
     }
     member.phase = .present
     member.lastHeard = now
-    state.members[peer] = member
-    channels[channel] = state
+    channels[channel]!.put(member, peer)
     return settle(channel, peer, before, at: now)
   }
 
   private mutating func stored(_ entry: Entry, _ channel: ChannelID) -> [MembershipEffect] {
-    guard var state = channels[channel] else { return [] }
+    guard channels[channel] != nil else { return [] }
+    let author = entry.key.author
+    let before = author == me ? channels[channel]!.ownView(me) : channels[channel]!.members[author]?.view(author)
     for item in entry.items where item.kind == RaiseHandKind.code {
       guard let body = item.body, let message = try? SchemaMessage(decoding: body, author: entry.key.author),
         let hand = message.content as? RaiseHandKind
       else { continue }
-      state.noteHand(entry, isRaised: hand.isRaised)
+      channels[channel]!.noteHand(entry, isRaised: hand.isRaised)
     }
-    let author = entry.key.author
-    let before = author == me ? channels[channel]?.ownView(me) : channels[channel]?.members[author]?.view(author)
-    channels[channel] = state
-    let after = author == me ? state.ownView(me) : state.members[author]?.view(author)
+    let after = author == me ? channels[channel]!.ownView(me) : channels[channel]!.members[author]?.view(author)
     guard let after, after != before else { return [] }
     return [.announce(channel, after)]
   }
@@ -272,25 +273,29 @@ package struct MembershipMachine: Sendable {
   mutating func settle(
     _ channel: ChannelID, _ peer: PeerID, _ before: MemberView?, isStartingAgain: Bool = false, at now: Instant
   ) -> [MembershipEffect] {
-    guard var state = channels[channel], var member = state.members[peer] else { return [] }
+    guard var member = channels[channel]?.members[peer] else { return [] }
     if member.isPresent, member.displayName != nil { member.isListed = true }
-    let isFirst = member.isPresent && !state.present.contains(peer)
-    let isLast = !member.isPresent && state.present.contains(peer)
+    let wasPresent = channels[channel]!.present.contains(peer)
+    let isFirst = member.isPresent && !wasPresent
+    let isLast = !member.isPresent && wasPresent
     if isLast { member.isHandRaised = false }
     if isFirst {
-      state.present.insert(peer)
+      channels[channel]!.present.insert(peer)
+      if nextSuccessor.map({ isNearer(peer, than: $0) }) ?? true { nextSuccessor = peer }
       // Those who were cut off from us find us sooner when all speak up.
-      state.becomeLively(now)
-      state.noteReturn(peer, now, &jitter)
-      if let hand = state.hands[LogKey(author: peer, log: member.instance)] { member.isHandRaised = hand.isRaised }
+      channels[channel]!.becomeLively(now)
+      channels[channel]!.noteReturn(peer, now, &jitter)
+      if let hand = channels[channel]!.hands[LogKey(author: peer, log: member.instance)] {
+        member.isHandRaised = hand.isRaised
+      }
     }
     if isLast {
-      state.present.remove(peer)
+      channels[channel]!.present.remove(peer)
+      if nextSuccessor == peer { findSuccessor() }
       // Its goodbye is younger than all else of it.
-      if !isStartingAgain, member.goodbye <= member.counter { state.noteLost(peer, now) }
+      if !isStartingAgain, member.goodbye <= member.counter { channels[channel]!.noteLost(peer, now) }
     }
-    state.members[peer] = member
-    channels[channel] = state
+    channels[channel]!.put(member, peer)
     var effects: [MembershipEffect] = []
     if isFirst {
       let facts = PresenceFacts(digest: member.digest, head: member.head, lamport: member.lamport)
@@ -313,13 +318,21 @@ package struct MembershipMachine: Sendable {
     return effects
   }
 
+  /// In PeerID order from us on, and round.
+  private func isNearer(_ peer: PeerID, than other: PeerID) -> Bool {
+    (peer > me) == (other > me) ? peer < other : peer > me
+  }
+
+  private mutating func findSuccessor() {
+    nextSuccessor = channels.values.compactMap { state in
+      state.present.min { isNearer($0, than: $1) }
+    }.min { isNearer($0, than: $1) }
+  }
+
   /// The next present member in PeerID order, over all channels: the one we keep a session to.
   private mutating func refreshSuccessor() -> [MembershipEffect] {
-    var present: Set<PeerID> = []
-    for state in channels.values { present.formUnion(state.present) }
-    let next = present.filter { $0 > me }.min() ?? present.min()
-    guard next != successor else { return [] }
-    successor = next
-    return [.tell(.links(.keep(next)))]
+    guard nextSuccessor != successor else { return [] }
+    successor = nextSuccessor
+    return [.tell(.links(.keep(nextSuccessor)))]
   }
 }

@@ -5,19 +5,18 @@ extension MembershipMachine {
   mutating func sessionOpened(
     _ channel: ChannelID, _ peer: PeerID, _ instance: Instance, _ wasIntroduced: Bool, _ now: Instant
   ) -> [MembershipEffect] {
-    guard var state = channels[channel] else { return [] }
+    guard channels[channel] != nil else { return [] }
     let greeting = MembershipEffect.tell(
       .links(.unicast(channel, peer, [presence(channel, full: true)], direct: [])))
     // Known by the session alone (multicast does not reach): it learns who we are there.
-    guard var member = state.members[peer], member.instance == instance, member.displayName != nil else {
+    guard var member = channels[channel]!.members[peer], member.instance == instance, member.displayName != nil else {
       return [greeting]
     }
     let before = member.view(peer)
     // A handshake is as fresh as an echo.
     member.phase = .present
     member.lastHeard = now
-    state.members[peer] = member
-    channels[channel] = state
+    channels[channel]!.put(member, peer)
     return settle(channel, peer, before, at: now) + (wasIntroduced ? [greeting] : [])
   }
 
@@ -26,7 +25,7 @@ extension MembershipMachine {
     for channel in channels.keys.sorted() {
       guard let member = channels[channel]!.members[peer], member.instance == instance, case .present = member.phase
       else { continue }
-      effects += suspect(channel, peer, now, isFirstHand: true)
+      effects += suspect(channel, peer, now, .lostSession)
     }
     return effects
   }
@@ -34,29 +33,37 @@ extension MembershipMachine {
   mutating func suspected(
     _ channel: ChannelID, _ peer: PeerID, _ incarnation: UInt64, _ now: Instant
   ) -> [MembershipEffect] {
-    guard let state = channels[channel] else { return [] }
     if peer == me {
-      return incarnation == state.incarnation ? [beacon(channel, full: true)] : []
+      return incarnation == channels[channel]?.incarnation ? [beacon(channel, full: true)] : []
     }
-    guard let member = state.members[peer], case .present = member.phase, incarnation == member.incarnation,
-      now - member.lastHeard > .milliseconds(200)
+    guard let member = channels[channel]?.members[peer], case .present = member.phase,
+      incarnation == member.incarnation, now - member.lastHeard > .milliseconds(200)
     else { return [] }
-    return suspect(channel, peer, now)
+    return suspect(channel, peer, now, .hearsay)
   }
 
   private mutating func suspect(
-    _ channel: ChannelID, _ peer: PeerID, _ now: Instant, isFirstHand: Bool = false
+    _ channel: ChannelID, _ peer: PeerID, _ now: Instant, _ cause: MemberState.Cause
   ) -> [MembershipEffect] {
-    let probing = MemberState.Probing(
-      nonce: takeNonce(), sentCount: 1, nextAt: now + MembershipRule.probeDistances[0], isFirstHand: isFirstHand)
-    channels[channel]!.members[peer]!.phase = .suspect(probing)
-    return probe(channel, peer, probing)
+    var probing = MemberState.Probing(
+      nonce: takeNonce(), sentCount: 1, nextAt: now + cause.probeDistances[0], cause: cause)
+    var member = channels[channel]!.members[peer]!
+    let isLater = cause == .hearsay && channels[channel]!.members.count > MembershipRule.crowd
+    if isLater {
+      // Lest a thousand ask the one that is about to say to all that it lives.
+      probing.sentCount = 0
+      probing.nextAt = now + jitter.span(MembershipRule.hearsayJitter.0, MembershipRule.hearsayJitter.1)
+    }
+    member.phase = .suspect(probing)
+    channels[channel]!.put(member, peer)
+    return isLater ? [] : probe(channel, peer, probing)
   }
 
-  /// Only who has lost a session says it to all: of silence each hears for itself.
+  /// Only who has lost a session says it to all, and only when a first probe was in vain: of silence each hears for
+  /// itself.
   private func probe(_ channel: ChannelID, _ peer: PeerID, _ probing: MemberState.Probing) -> [MembershipEffect] {
     let question = answer(channel, peer, [.probe(nonce: probing.nonce)])
-    guard probing.isFirstHand else { return [question] }
+    guard probing.cause == .lostSession, probing.sentCount > 1 else { return [question] }
     let incarnation = channels[channel]!.members[peer]!.incarnation
     return [
       question, .tell(.links(.multicast(channel, [.plain(.suspect(peer, incarnation: incarnation))]))),
@@ -75,7 +82,7 @@ extension MembershipMachine {
       else { continue }
       let before = member.view(peer)
       member.phase = .gone
-      channels[channel]!.members[peer] = member
+      channels[channel]!.put(member, peer)
       effects += settle(channel, peer, before, at: now)
     }
     return effects
@@ -89,41 +96,40 @@ extension MembershipMachine {
         channels[channel]!.scheduleBeacon(now, &jitter)
         effects.append(beacon(channel, full: isBurst))
       }
-      for peer in channels[channel]!.members.keys.sorted() { effects += woke(channel, peer, now) }
+      for peer in channels[channel]!.takeDue(now) { effects += woke(channel, peer, now) }
     }
     return effects
   }
 
   private mutating func woke(_ channel: ChannelID, _ peer: PeerID, _ now: Instant) -> [MembershipEffect] {
     var member = channels[channel]!.members[peer]!
+    defer { channels[channel]!.put(member, peer) }
     switch member.phase {
     case .gone: return []
-    case .present: return member.silentAt <= now ? suspect(channel, peer, now) : []
+    case .present:
+      let effects = suspect(channel, peer, now, .silence)
+      member = channels[channel]!.members[peer]!
+      return effects
     case .claimed(var probing):
-      guard probing.nextAt <= now else { return [] }
       guard probing.sentCount < MembershipRule.probeDistances.count else {
         member.phase = .gone
-        channels[channel]!.members[peer] = member
         return []
       }
       probing.nextAt = now + MembershipRule.probeDistances[probing.sentCount]
       probing.sentCount += 1
       member.phase = .claimed(probing)
-      channels[channel]!.members[peer] = member
       return [answer(channel, peer, [.probe(nonce: probing.nonce), .echo(nonce: member.theirNonce)])]
     case .suspect(var probing):
-      guard probing.nextAt <= now, !probing.isDialling else { return [] }
-      if probing.sentCount < MembershipRule.probeDistances.count {
-        probing.nextAt = now + MembershipRule.probeDistances[probing.sentCount]
-        probing.sentCount += 1
+      let distances = probing.cause.probeDistances
+      guard probing.sentCount < distances.count else {
+        probing.isDialling = true
         member.phase = .suspect(probing)
-        channels[channel]!.members[peer] = member
-        return probe(channel, peer, probing)
+        return [.tell(.links(.check(peer)))]
       }
-      probing.isDialling = true
+      probing.nextAt = now + distances[probing.sentCount]
+      probing.sentCount += 1
       member.phase = .suspect(probing)
-      channels[channel]!.members[peer] = member
-      return [.tell(.links(.check(peer)))]
+      return probe(channel, peer, probing)
     }
   }
 }
