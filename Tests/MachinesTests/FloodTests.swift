@@ -46,14 +46,17 @@ import Testing
     // As they are once nobody of them answered the probes. One by one it would take a minute.
     var state = try #require(machine.channels[channel])
     for number in 1...Limit.membersPerChannelMax {
-      state.members[peer(number)] = state.newMember(presence(number), now)
+      state.put(state.newMember(presence(number), now), peer(number))
     }
     machine.channels[channel] = state
     heard(5_001, &machine, at: now)
     #expect(machine.channels[channel]?.members.count == Limit.membersPerChannelMax)
     #expect(machine.channels[channel]?.members[peer(5_001)] != nil)
     // People who were seen here are not forgotten for strangers.
-    for peer in state.members.keys { state.members[peer]!.isListed = true }
+    for (peer, var member) in state.members {
+      member.isListed = true
+      state.put(member, peer)
+    }
     machine.channels[channel] = state
     heard(5_002, &machine, at: now)
     #expect(machine.channels[channel]?.members == state.members)

@@ -126,23 +126,17 @@ func aDeadHostIsSeenByFifteenSeconds(count: Int) {
   #expect(network.violations == [])
 }
 
-@Test func idleTrafficOfTenMembersIsSmall() {
-  let (network, nodes) = garden(10)
-  network.run(for: .seconds(120))
-  let before = nodes.map { network.traffic(of: $0) }
-  network.run(for: .seconds(600))
-  let rates = zip(nodes, before).map { node, before in
-    let after = network.traffic(of: node)
-    return (
-      sent: Double(after.byteCountSent - before.byteCountSent) / 600,
-      heard: Double(after.byteCountHeard - before.byteCountHeard) / 600
-    )
-  }
-  let sent = rates.map(\.sent).max()!
-  let heard = rates.map(\.heard).max()!
-  print("idle at 10 members: \(Int(sent.rounded())) B/s sent, \(Int(heard.rounded())) B/s heard by a node at most")
-  #expect(sent > 0 && heard > 0)
-  #expect(rates.allSatisfy { $0.sent + $0.heard < 200 })
+/// The first row of the table that `Scripts/simulate scale` prints, with an hour for a day.
+@Test func tenMembersCostLittleAndNoticeSoon() throws {
+  let row = try ScaleTrial(memberCount: 10).run(watching: .seconds(3_600))
+  #expect(row.mean.bytesSent > 0 && row.mean.bytesHeard > 0)
+  #expect(row.highest.bytes < 200)
+  #expect(row.sessionsHighest <= 4)
+  let join = try #require(row.join)
+  let crash = try #require(row.crash)
+  let deadHost = try #require(row.deadHost)
+  #expect(join <= .seconds(2) && crash <= .seconds(2) && deadHost <= .seconds(15))
+  #expect(row.falseAlarmCount == 0)
 }
 
 @Test func aNodeIsReachedAfterItsAddressChanged() {
