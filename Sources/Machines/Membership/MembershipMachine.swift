@@ -49,7 +49,11 @@ package struct MembershipMachine: Sendable {
       let own = channels[channel]!.nextDue()
       dueAt = dueAt.map { min($0, own) } ?? own
     }
-    if let dueAt { effects.append(.wake(at: dueAt)) }
+    if let due = dueAt {
+      effects.append(.wake(at: due))
+      // A turn that is over stands for now: the same sleep is told once, also when other events come before the wake.
+      dueAt = max(due, now)
+    }
     return effects
   }
 
