@@ -8,8 +8,8 @@ import ParleyVocabulary
 ///     ParleySimulate scale MEMBERS HOURS
 ///
 /// The first runs COUNT seeds, each STEP after the last. It says `run SEED` before each and `good SEED STEPS` or
-/// `bad SEED WHAT` after it, so that whoever reads knows which seed a crash belongs to. Exit status 1 when any was bad. The second prints a
-/// row of the table of scale, after a watch of so many simulated hours at 10 % loss.
+/// `bad SEED WHAT` after it, so that whoever reads knows which seed a crash belongs to. Exit status 1 when any was bad.
+/// The second prints a row of the table of scale, after a watch of so many simulated hours at 10 % loss.
 @main
 enum Simulate {
   static func main() {

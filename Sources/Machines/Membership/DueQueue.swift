@@ -1,7 +1,8 @@
 import ParleyVocabulary
 
 /// Whose turn is when: a binary heap with one entry for each member at most that counts. An entry may stand for a
-/// moment that has moved on; whoever takes it asks the member and puts it back, so what a member says costs nothing here.
+/// moment that has moved on; whoever takes it asks the member and puts it back, so what a member says costs nothing
+/// here.
 struct DueQueue: Equatable, Sendable {
   struct Entry: Equatable, Sendable {
     let at: Instant
