@@ -36,6 +36,7 @@ final class Engine: Sendable {
     let pause = Pause()
     let alarms = Alarms(handlers: [
       { switchboard.media.post(.woke) }, { pause.end() }, { switchboard.store.post(.prune) },
+      { switchboard.store.post(.index) },
     ])
     let store: StoreActor
     let incarnation: UInt64
@@ -51,7 +52,8 @@ final class Engine: Sendable {
         path: profile.path + "/store.sqlite", me: profile.identity.peerID,
         channels: ((try? profile.loadChannels()) ?? []).map(\.id),
         retention: Retention(days: settings.historyDays, entryCountMax: settings.historyEntryCountMax),
-        executor: storeThread, switchboard: switchboard, wake: { alarms.wake(2, at: $0) })
+        executor: storeThread, switchboard: switchboard, wake: { alarms.wake(2, at: $0) },
+        wakeIndexing: { alarms.wake(3, at: $0) })
       let outbox = try await store.outbox()
       switchboard.post(.messaging(.outboxRestored(outbox)))
     } catch {

@@ -18,7 +18,7 @@ struct StoreActorTests {
   private func open(_ retention: Retention) async throws -> StoreActor {
     try await StoreActor.open(
       path: folder.path + "/store.sqlite", me: ana, channels: [], retention: retention, executor: executor,
-      switchboard: switchboard, wake: { _ in })
+      switchboard: switchboard, wake: { _ in }, wakeIndexing: { _ in })
   }
 
   private func records(_ numbers: ClosedRange<UInt64>) -> [MessagingRecord] {

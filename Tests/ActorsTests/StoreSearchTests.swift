@@ -12,6 +12,10 @@ import Testing
 extension StoreActor {
   fileprivate func indexed() throws -> UInt64 { try store.indexedCursor }
   fileprivate func isIndexingWorthwhile() throws -> Bool { try store.isIndexingWorthwhile() }
+  fileprivate func waitingCount() throws -> UInt64 { try store.lastCursor - store.indexedCursor }
+  /// As if nothing had been written since long ago, or up to a moment to come.
+  fileprivate func setLastWrite(_ moment: Instant = Instant(microseconds: 0)) { indexFrom = moment }
+  fileprivate func restingUntil() -> Instant { indexFrom }
   /// SQLite raises a limit below the present size to that size: nothing more fits.
   fileprivate func setPageCountMax(isTight: Bool) throws {
     if isTight {
@@ -27,6 +31,7 @@ final class StoreSearchTests: Sendable {
   private let folder: String
   private let executor = ThreadExecutor()
   private let troubles = Mutex<[String]>([])
+  private let wakes = Mutex<[Instant]>([])
   private let identity: Identity
   private let kitchen = ChannelKeys.open(name: try! ChannelName("kitchen"))
 
@@ -77,7 +82,7 @@ final class StoreSearchTests: Sendable {
     let store = try await StoreActor.open(
       path: folder + "/store.sqlite", me: identity.peerID, channels: [],
       retention: Retention(days: 30, entryCountMax: 100_000), executor: executor, switchboard: switchboard,
-      wake: { _ in })
+      wake: { _ in }, wakeIndexing: { instant in self.wakes.withLock { $0.append(instant) } })
     return (store, switchboard)
   }
 
@@ -87,6 +92,8 @@ final class StoreSearchTests: Sendable {
     switchboard.store.post(write(1...450))
     // Some steps; the rest waits for company or for a search.
     while switchboard.messaging.count < 1 { await Task.yield() }
+    await store.setLastWrite()
+    switchboard.store.post(.index)
     while try await store.isIndexingWorthwhile() { await Task.yield() }
     #expect(try await store.indexed() > 250)
     let found = try await store.search("number 45", in: kitchen.id, limit: 100)
@@ -109,6 +116,7 @@ final class StoreSearchTests: Sendable {
   @Test func whoWaitsForTheStoreGoesFirst() async throws {
     let (store, switchboard) = try await opened()
     try await store.apply(stored(1...600))
+    await store.setLastWrite()
     switchboard.store.post(.tellHidden(kitchen.id))
     await store.indexBehind()
     #expect(try await store.indexed() == 0)
@@ -119,6 +127,32 @@ final class StoreSearchTests: Sendable {
     try await store.apply([])
     switchboard.store.close()
     #expect(switchboard.store.isIdle == false, "no step begins when the end has come")
+  }
+
+  @Test func whatIsWrittenRestsBeforeItIsIndexed() async throws {
+    let (store, switchboard) = try await opened()
+    let before = SystemClock.now()
+    try await store.apply(stored(1...600))
+    #expect(await store.restingUntil() >= before + StoreActor.indexRest)
+    try await store.apply(stored(601...700))
+    #expect(wakes.withLock { $0.count } == 1, "one alarm looks after all that is written until it rings")
+    let later = SystemClock.now() + .seconds(3_600)
+    await store.setLastWrite(later)
+    await store.indexBehind()
+    #expect(try await store.indexed() == 0)
+    #expect(try await store.search("text", in: kitchen.id, limit: 1_000).count == 700, "a search waits for no rest")
+    // Where writes never rest, no more than so many wait.
+    try await store.apply(stored(701...(701 + StoreActor.unindexedCountMax)))
+    await store.setLastWrite(later)
+    await store.indexBehind()
+    #expect((1...StoreActor.unindexedCountMax).contains(try await store.waitingCount()))
+    // An alarm that comes too early is set again.
+    async let running: Void = store.run()
+    switchboard.store.post(.index)
+    while wakes.withLock({ $0.count }) < 2 { await Task.yield() }
+    #expect(wakes.withLock { $0.last } == later)
+    switchboard.store.close()
+    await running
   }
 
   @Test func hiddenEntriesAndUnreadableOnesAreNotIndexed() async throws {
@@ -144,6 +178,7 @@ final class StoreSearchTests: Sendable {
   @Test func aFullDiskIsToldOnceAndASearchTriesAgain() async throws {
     let (store, _) = try await opened()
     try await store.apply(stored(1...400))
+    await store.setLastWrite()
     try await store.setPageCountMax(isTight: true)
     await store.indexBehind()
     await store.indexBehind()
@@ -162,6 +197,7 @@ final class StoreSearchTests: Sendable {
     #expect(try await store.indexed() == 0, "it rests until somebody searches")
     #expect(try await store.search("text", in: kitchen.id, limit: 1_000).count == 400)
     try await store.apply(stored(401...800))
+    await store.setLastWrite()
     await store.indexBehind()
     #expect(try await store.indexed() > 600)
   }

@@ -4,13 +4,39 @@ import ParleyWire
 
 /// Searching, and indexing for it: when nobody waits for the store, and before a search.
 extension StoreActor {
-  /// Goes on while nothing waits and enough is left. A write that comes meanwhile waits for one step at most.
+  /// A step is a commit like that of a batch: between batches that follow one another it would cost what they do.
+  static let indexRest = Span.milliseconds(100)
+  /// So many wait for a rest at most, and then for a moment without mail: nobody's search has much more to make up for.
+  static let unindexedCountMax: UInt64 = 20_000
+
+  /// What is written from now on rests before it is indexed.
+  func noteWrite() {
+    indexFrom = SystemClock.now() + Self.indexRest
+    askForIndexing()
+  }
+
+  /// One alarm at a time: it looks for itself whether more was written meanwhile.
+  private func askForIndexing() {
+    guard !isIndexingAsked else { return }
+    isIndexingAsked = true
+    wakeIndexing(indexFrom)
+  }
+
+  /// Once writes rest, or too much waits: goes on while nothing else waits and enough is left. A write that comes
+  /// meanwhile waits for one step at most.
   func indexBehind() async {
     switchboard.store.handled()
-    while switchboard.store.isIdle, !isIndexingBroken, indexStep() {
+    while switchboard.store.isIdle, !isIndexingBroken {
+      guard SystemClock.now() >= indexFrom || isIndexFarBehind else { return askForIndexing() }
+      guard indexStep() else { return }
       // Lets calls in that do not go through the mailbox.
       await Task.yield()
     }
+  }
+
+  private var isIndexFarBehind: Bool {
+    guard let store = try? store else { return false }
+    return store.lastCursor - store.indexedCursor > Self.unindexedCountMax
   }
 
   /// False when nothing is worth a step, or it failed.

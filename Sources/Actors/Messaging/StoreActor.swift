@@ -15,6 +15,8 @@ package enum StoreMail: Sendable {
   case tellHidden(ChannelID)
   /// It is time to look for what is too old.
   case prune
+  /// Writes may have rested long enough for indexing.
+  case index
 }
 
 /// The disk's side of messaging and membership: one thread, one database. What gathers while a commit runs shares the
@@ -30,30 +32,38 @@ package actor StoreActor {
   private let me: PeerID
   private let retention: Retention
   private let wake: @Sendable (Instant) -> Void
+  let wakeIndexing: @Sendable (Instant) -> Void
   /// Channels in which there may be something to prune, in the order in which they were noticed.
   private var toPrune: [ChannelID] = []
   /// When pruning may go on: what was read for a join is made use of first.
   private var pruneFrom = Instant(microseconds: 0)
   /// Indexing failed; it rests until somebody searches.
   var isIndexingBroken = false
+  /// When writes will have rested long enough for indexing.
+  var indexFrom = Instant(microseconds: 0)
+  /// `.index` will be posted.
+  var isIndexingAsked = false
 
   package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
   /// Opens the database on its own thread. `channels`: those joined, for what a damaged one does not tell any more.
+  /// At the moments given to `wake`, post `.prune`; at those given to `wakeIndexing`, `.index`.
   package static func open(
     path: String, me: PeerID, channels: [ChannelID], retention: Retention, executor: ThreadExecutor,
-    switchboard: Switchboard, wake: @escaping @Sendable (Instant) -> Void
+    switchboard: Switchboard, wake: @escaping @Sendable (Instant) -> Void,
+    wakeIndexing: @escaping @Sendable (Instant) -> Void
   ) async throws(StoreError) -> StoreActor {
     let checks = checks(me: me, channels: channels)
     let store = try await Opener(executor: executor).open(path, checks)
     return StoreActor(
       store: store, path: path, checks: checks, me: me, retention: retention, executor: executor,
-      switchboard: switchboard, wake: wake)
+      switchboard: switchboard, wake: wake, wakeIndexing: wakeIndexing)
   }
 
   private init(
     store: sending Store, path: String, checks: SalvageChecks, me: PeerID, retention: Retention,
-    executor: ThreadExecutor, switchboard: Switchboard, wake: @escaping @Sendable (Instant) -> Void
+    executor: ThreadExecutor, switchboard: Switchboard, wake: @escaping @Sendable (Instant) -> Void,
+    wakeIndexing: @escaping @Sendable (Instant) -> Void
   ) {
     opened = store
     self.path = path
@@ -63,6 +73,7 @@ package actor StoreActor {
     self.executor = executor
     self.switchboard = switchboard
     self.wake = wake
+    self.wakeIndexing = wakeIndexing
   }
 
   var store: Store {
@@ -139,6 +150,7 @@ package actor StoreActor {
       case .restore(let channel): restore(channel)
       case .tellHidden(let channel): tellHidden(channel)
       case .prune: pruneEverything()
+      case .index: isIndexingAsked = false
       }
     }
     guard !writes.isEmpty else { return }
@@ -173,6 +185,7 @@ package actor StoreActor {
       refusal = nil
       switchboard.notices(.disk(nil))
     }
+    noteWrite()
     return cursors
   }
 
