@@ -116,13 +116,15 @@ final class Hub: Sendable {
   }
 
   private func member(_ channel: ChannelID, _ view: MemberView) {
-    let name = state.withLock { state in
+    let name = state.withLock { state -> ChannelName? in
+      // What membership was still working off when the channel was left counts no more: a later join begins anew.
+      guard let name = state.channels[channel]?.name else { return nil }
       if !view.isOnline {
         state.online[channel]?.remove(view.peer)
       } else if view.peer != me {
         state.online[channel, default: []].insert(view.peer)
       }
-      return state.channels[channel]?.name
+      return name
     }
     guard let name else { return }
     emit(.memberChanged(name, value(view)))
