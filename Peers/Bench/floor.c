@@ -1,6 +1,9 @@
 // The floor under `Scripts/bench messages`: the same calls of libsodium (hash, sign, seal; open, hash, verify), the
-// same datagrams on the loopback interface and the same SQLite commits as a node's, one thread a process, and nothing
-// else: no lost datagram is asked for again, nobody acknowledges, nothing is checked that the node checks besides.
+// same datagrams on the loopback interface and the same kind of SQLite commits as a node's, one thread a process, and
+// nothing else: no lost datagram is asked for again, nobody acknowledges, nothing is checked that the node checks
+// besides. A lower bound, which no node can reach: the writer puts up to 256 messages (several entries) in a commit,
+// where a node's log has one entry in flight; and what a node stores beside entries (members, who has what, the search
+// index) is not stored.
 //   floor sub WORDS INDEX LATENCIES FOLDER
 //   floor pub WORDS SUBSCRIBERS FOLDER
 #define _GNU_SOURCE
@@ -39,11 +42,11 @@ static void make_keys(void) {
   crypto_generichash(channel_id, 32, channel_key, 32, NULL, 0);
 }
 
-// MARK: The store, with the tables and indices of Store/Schema that an entry touches
+// MARK: The store, with the tables and indices of Store/Schema that an entry touches; without those for search
 
 static sqlite3 *database;
 static sqlite3_stmt *begin, *insert, *update_log, *update_sequence, *commit;
-static uint64_t cursor;
+static uint64_t cursor, age;
 
 static void run(const char *sql) {
   char *reason = NULL;
@@ -77,23 +80,37 @@ static void open_store(const char *folder) {
   if (sqlite3_open(path, &database) != SQLITE_OK) die(path);
   run("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
       "PRAGMA foreign_keys = ON; PRAGMA journal_size_limit = 16777216;"
-      "CREATE TABLE sequence (id INTEGER PRIMARY KEY, last INTEGER NOT NULL) STRICT;"
-      "INSERT INTO sequence VALUES (1, 0);"
-      "CREATE TABLE logs (id INTEGER PRIMARY KEY, channel INTEGER NOT NULL, author BLOB NOT NULL,"
-      "  instance BLOB NOT NULL, contiguous INTEGER NOT NULL, lamport_max INTEGER NOT NULL,"
+      "CREATE TABLE sequence (id INTEGER PRIMARY KEY CHECK (id = 1), last INTEGER NOT NULL,"
+      "  age INTEGER NOT NULL DEFAULT -1, wall INTEGER NOT NULL DEFAULT -1) STRICT;"
+      "INSERT INTO sequence VALUES (1, 0, -1, -1);"
+      "CREATE TABLE channels (id INTEGER PRIMARY KEY,"
+      "  channel BLOB NOT NULL UNIQUE CHECK (length(channel) = 32)) STRICT;"
+      "INSERT INTO channels VALUES (1, zeroblob(32));"
+      "CREATE TABLE logs (id INTEGER PRIMARY KEY,"
+      "  channel INTEGER NOT NULL REFERENCES channels (id) ON DELETE CASCADE,"
+      "  author BLOB NOT NULL CHECK (length(author) = 32), instance BLOB NOT NULL CHECK (length(instance) = 8),"
+      "  contiguous INTEGER NOT NULL, beyond INTEGER NOT NULL, lamport_max INTEGER NOT NULL,"
+      "  last_hidden INTEGER NOT NULL, floor INTEGER NOT NULL DEFAULT 0,"
       "  UNIQUE (channel, author, instance)) STRICT;"
-      "INSERT INTO logs VALUES (1, 1, x'00', x'00', 0, 0);"
+      "INSERT INTO logs VALUES (1, 1, zeroblob(32), zeroblob(8), 0, 0, 0, 0, 0);"
       "CREATE TABLE entries (cursor INTEGER PRIMARY KEY, log INTEGER NOT NULL REFERENCES logs (id) ON DELETE CASCADE,"
-      "  number INTEGER NOT NULL, lamport INTEGER NOT NULL, hidden INTEGER NOT NULL, stored_at INTEGER NOT NULL,"
+      "  number INTEGER NOT NULL CHECK (number > 0), lamport INTEGER NOT NULL, hidden INTEGER NOT NULL,"
+      "  stored_at INTEGER NOT NULL,"
       "  channel INTEGER NOT NULL, author BLOB NOT NULL, instance BLOB NOT NULL, bytes BLOB NOT NULL) STRICT;"
       "CREATE UNIQUE INDEX entries_by_number ON entries (log, number);"
-      "CREATE INDEX entries_by_order ON entries (channel, lamport, author, instance, number) WHERE hidden = 0;"
+      "CREATE INDEX entries_by_order ON entries (channel, lamport, author, instance, number, hidden);"
       "CREATE INDEX entries_by_channel ON entries (channel);");
   begin = prepared("BEGIN IMMEDIATE");
-  insert = prepared("INSERT INTO entries VALUES (?, 1, ?, ?, 0, 0, 1, ?, ?, ?) ON CONFLICT (log, number) DO NOTHING");
-  update_log = prepared("UPDATE logs SET contiguous = ?, lamport_max = ? WHERE id = 1");
-  update_sequence = prepared("UPDATE sequence SET last = ?");
+  insert = prepared("INSERT INTO entries VALUES (?, 1, ?, ?, 0, ?, 1, ?, ?, ?) ON CONFLICT (log, number) DO NOTHING");
+  update_log = prepared(
+      "UPDATE logs SET floor = 0, contiguous = ?, beyond = 0, lamport_max = ?, last_hidden = 0 WHERE id = 1");
+  update_sequence = prepared("UPDATE sequence SET last = ?, age = ?, wall = ?");
   commit = prepared("COMMIT");
+}
+
+static void begin_batch(void) {
+  age = now_ns() / 1000000;
+  step(begin);
 }
 
 static void store_entry(const unsigned char *bytes, int count) {
@@ -101,9 +118,10 @@ static void store_entry(const unsigned char *bytes, int count) {
   sqlite3_bind_int64(insert, 1, (sqlite3_int64)cursor);
   sqlite3_bind_int64(insert, 2, (sqlite3_int64)cursor);
   sqlite3_bind_int64(insert, 3, (sqlite3_int64)cursor);
-  sqlite3_bind_blob(insert, 4, bytes, 32, SQLITE_STATIC);
-  sqlite3_bind_blob(insert, 5, bytes + 32, 8, SQLITE_STATIC);
-  sqlite3_bind_blob(insert, 6, bytes, count, SQLITE_STATIC);
+  sqlite3_bind_int64(insert, 4, (sqlite3_int64)age);
+  sqlite3_bind_blob(insert, 5, bytes, 32, SQLITE_STATIC);
+  sqlite3_bind_blob(insert, 6, bytes + 32, 8, SQLITE_STATIC);
+  sqlite3_bind_blob(insert, 7, bytes, count, SQLITE_STATIC);
   step(insert);
 }
 
@@ -112,6 +130,8 @@ static void end_batch(void) {
   sqlite3_bind_int64(update_log, 2, (sqlite3_int64)cursor);
   step(update_log);
   sqlite3_bind_int64(update_sequence, 1, (sqlite3_int64)cursor);
+  sqlite3_bind_int64(update_sequence, 2, (sqlite3_int64)age);
+  sqlite3_bind_int64(update_sequence, 3, (sqlite3_int64)time(NULL) * 1000);
   step(update_sequence);
   step(commit);
 }
@@ -228,7 +248,7 @@ static void send_entry(const unsigned char *entry, int count, uint64_t number) {
 static void publish(char (*texts)[TEXT_BYTES + 1], int count) {
   static unsigned char entry[ENTRY_BYTES];
   static uint64_t number;
-  step(begin);
+  begin_batch();
   for (int done = 0; done < count; done += MESSAGES_MAX) {
     int messages = count - done < MESSAGES_MAX ? count - done : MESSAGES_MAX;
     int size = make_entry(entry, texts + done, messages, ++number);
@@ -279,7 +299,7 @@ static int end_received_batch(int subscriber) {
   int is_over = 0;
   if (entry_count == 0) return 0;
   entry_starts[entry_count] = batch_bytes;
-  step(begin);
+  begin_batch();
   for (int i = 0; i < entry_count; i++) store_entry(batch + entry_starts[i], entry_starts[i + 1] - entry_starts[i]);
   end_batch();
   for (int i = 0; i < entry_count; i++) {
