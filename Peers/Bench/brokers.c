@@ -9,7 +9,9 @@
 
 static int subscriber;
 static int quality;
+#if !defined(MOSQUITTO)
 static char url[64];
+#endif
 static sem_t over;
 
 static void hear(const void *text, size_t count) {
@@ -92,6 +94,8 @@ static void connect_to(int port) {
   mosquitto_lib_init();
   client = mosquitto_new(NULL, true, NULL);
   if (client == NULL) die("client");
+  // As the libraries of NATS and ZeroMQ do by themselves.
+  check(mosquitto_int_option(client, MOSQ_OPT_TCP_NODELAY, 1), "no delay");
   mosquitto_message_callback_set(client, message_arrived);
   mosquitto_subscribe_callback_set(client, subscribed);
   check(mosquitto_connect(client, "127.0.0.1", port, 60), "connect");
