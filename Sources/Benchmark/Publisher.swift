@@ -57,7 +57,11 @@ struct Publisher: Sendable {
     }
   }
 
-  private func begin() { for subscriber in 0..<subscriberCount { words.set(subscriber, .count, 0) } }
+  private func begin() {
+    for subscriber in 0..<subscriberCount {
+      for place in [Words.Place.count, .last, .again] { words.set(subscriber, place, 0) }
+    }
+  }
 
   /// Until all have everything, or nobody has got on for ten seconds.
   private func awaitAll(_ count: UInt64) async throws {
@@ -73,13 +77,16 @@ struct Publisher: Sendable {
 
   private func pace(_ count: UInt64, perSecond rate: UInt64) async throws -> UInt64 {
     begin()
+    // Both show CLOCK_MONOTONIC.
     let clock = SuspendingClock()
-    let start = clock.now
+    let (start, clockStart) = (MonotonicClock.now(), clock.now)
     try await withThrowingDiscardingTaskGroup { group in
       for number in 1...count {
-        try await clock.sleep(until: start + .nanoseconds(number * 1_000_000_000 / rate), tolerance: .zero)
-        // As an application writes: without waiting for the one before.
-        group.addTask { _ = try await node.send(BenchText.make("p", number), to: channel) }
+        let span = number * 1_000_000_000 / rate
+        try await clock.sleep(until: clockStart + .nanoseconds(span), tolerance: .zero)
+        // As an application writes: without waiting for the one before. Stamped with when it was due: a writer that is
+        // held up and then writes late does not look fast.
+        group.addTask { _ = try await node.send(BenchText.make("p", number, due: start + span), to: channel) }
       }
     }
     try await awaitAll(count)

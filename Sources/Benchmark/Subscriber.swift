@@ -17,7 +17,6 @@ struct Subscriber: Sendable {
     try await node.join(channel, secret: .open)
     words.set(index, .hears, 1)
     for await event in events {
-      if case .dropped(let count, _) = event { words.add(index, .wrong, UInt64(count)) }
       guard case .message(let message) = event, case .text(let body) = message.body, let text = BenchText(body)
       else { continue }
       let now = MonotonicClock.now()
@@ -29,11 +28,11 @@ struct Subscriber: Sendable {
       case UInt8(ascii: "w"): words.set(index, .hears, 2)
       case UInt8(ascii: "e"): return latencies
       default:
-        if task == UInt8(ascii: "p") { latencies.append(now - min(now, text.written)) }
         guard seen.insert(text.number) else {
-          words.add(index, .wrong)
+          words.add(index, .again)
           continue
         }
+        if task == UInt8(ascii: "p") { latencies.append(now - min(now, text.due)) }
         words.set(index, .last, now)
         words.add(index, .count)
       }

@@ -9,12 +9,12 @@ struct Words: @unchecked Sendable {
   enum Place: Int {
     /// 1: ready to hear; 2: has heard.
     case hears
-    /// Messages of the running task.
+    /// Different messages of the running task that came. What was sent less these was lost.
     case count
     /// CLOCK_MONOTONIC of the last of them, nanoseconds.
     case last
-    /// Messages that came twice, or that the API dropped.
-    case wrong
+    /// Messages of the running task that came again.
+    case again
   }
 
   static let subscriberCountMax = 60
@@ -40,8 +40,9 @@ struct Words: @unchecked Sendable {
     words[index(subscriber, place)].store(value, ordering: .releasing)
   }
 
+  /// Releasing: who reads the sum reads what was set before it, too.
   func add(_ subscriber: Int, _ place: Place, _ value: UInt64 = 1) {
-    words[index(subscriber, place)].wrappingAdd(value, ordering: .relaxed)
+    words[index(subscriber, place)].wrappingAdd(value, ordering: .releasing)
   }
 
   func least(of count: Int, _ place: Place) -> UInt64 { (0..<count).map { get($0, place) }.min() ?? 0 }
@@ -64,16 +65,16 @@ enum MonotonicClock {
 }
 
 /// A message of 256 bytes: its task (`w` warming up, `p` paced, `s` saturated, `e` the end), its number from 1 on, and
-/// when it was written.
+/// when it was due (CLOCK_MONOTONIC, nanoseconds).
 struct BenchText {
   static let byteCount = 256
 
   let task: UInt8
   let number: UInt64
-  let written: UInt64
+  let due: UInt64
 
-  static func make(_ task: Character, _ number: UInt64) -> String {
-    let head = "\(task) \(number) \(MonotonicClock.now()) "
+  static func make(_ task: Character, _ number: UInt64, due: UInt64 = MonotonicClock.now()) -> String {
+    let head = "\(task) \(number) \(due) "
     return head + String(repeating: "x", count: byteCount - head.utf8.count)
   }
 
@@ -94,6 +95,6 @@ struct BenchText {
     guard numbers.count == 2 else { return nil }
     self.task = task
     number = numbers[0]
-    written = numbers[1]
+    due = numbers[1]
   }
 }
