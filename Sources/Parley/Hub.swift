@@ -142,7 +142,8 @@ final class Hub: Sendable {
   private func messaging(_ notice: MessagingNotice) {
     switch notice {
     case .entryStored(let channel, let entry, let cursor): stored(channel, entry, cursor)
-    case .delivered(let channel, let log, let through, let peer): delivered(channel, log, through, peer)
+    case .delivered(let channel, let log, let after, let through, let peer):
+      delivered(channel, log, after: after, through, peer)
     case .peerMessage(let peer, _, let json, let cursor):
       if let message = peerMessage(json, with: peer, cursor) { emit(.message(message)) }
     case .peerDelivered(let peer, let id):
@@ -239,9 +240,9 @@ final class Hub: Sendable {
 
   // MARK: Deliveries
 
-  private func delivered(_ channel: ChannelID, _ log: Instance, _ through: UInt64, _ peer: PeerID) {
+  private func delivered(_ channel: ChannelID, _ log: Instance, after: UInt64, _ through: UInt64, _ peer: PeerID) {
     let (name, news) = state.withLock { state -> (ChannelName?, [MessageID]) in
-      let before = state.deliveries[channel]?[log]?[peer] ?? 0
+      let before = max(state.deliveries[channel]?[log]?[peer] ?? 0, after)
       guard through > before else { return (nil, []) }
       state.deliveries[channel, default: [:]][log, default: [:]][peer] = through
       guard !state.subscribers.isEmpty, let own = state.own[channel] else { return (nil, []) }

@@ -121,6 +121,16 @@ extension SimulatedNetwork {
   /// Every commit of this node fails for so long.
   public func failDisk(_ id: SimulatedNodeID, for span: Span) { nodes[id.index].diskFailsUntil = now + span }
 
+  /// Lets the oldest entries of each log of a channel go from a node's disk until so many are left.
+  public func prune(_ id: SimulatedNodeID, _ channel: String, keeping count: Int) {
+    let node = nodes[id.index]
+    let channel = self.channel(named: Self.name(channel))
+    // As the store does it: between two batches.
+    let floors = node.store.prune(channel, keeping: count)
+    guard !floors.isEmpty else { return }
+    later(node) { $0.post(.messaging(.pruned(channel, floors))) }
+  }
+
   /// The node's machine gets another address.
   public func move(_ id: SimulatedNodeID) {
     let node = nodes[id.index]
@@ -179,20 +189,33 @@ extension SimulatedNetwork {
     nodes[id.index].store.peerMessages.keys.filter { !$0.isOwn }.count
   }
 
+  /// How many different digests the nodes that run have of a channel.
+  func digestCount(in channel: String) -> Int {
+    let id = self.channel(named: Self.name(channel))
+    return Set(nodes.filter { $0.process?.openChannels.contains(id) == true }.map { $0.store.digest(id) }).count
+  }
+
   /// Why the nodes in a channel are not of one mind; nil when they are: same members, hands, entries and order, nothing
   /// waiting for anybody who is there.
   public func disagreement(in channel: String) -> String? {
     let id = self.channel(named: Self.name(channel))
     let inside = nodes.filter { !$0.isPaused && $0.process?.openChannels.contains(id) == true }
     guard let first = inside.first else { return nil }
+    // Of what only some keep nothing can be compared.
+    let floors = inside.reduce(into: [LogKey: UInt64]()) { floors, node in
+      floors.merge(node.store.floors[id] ?? [:]) { max($0, $1) }
+    }
+    func common(_ node: SimulatedNode) -> [OrderKey] {
+      node.store.history(id).filter { $0.number > floors[$0.key] ?? 0 }.map(\.order)
+    }
     let digest = first.store.digest(id)
-    let history = first.store.history(id).map(\.order)
+    let history = common(first)
     for node in inside {
-      if node.store.digest(id) != digest { return "\(node.name) and \(first.name) hold different entries" }
-      if node.store.history(id).map(\.order) != history {
-        return "\(node.name) and \(first.name) show different histories"
+      if floors.isEmpty, node.store.digest(id) != digest {
+        return "\(node.name) and \(first.name) hold different entries"
       }
-      let told = node.application.told.filter { $0.channel == id }.count
+      if common(node) != history { return "\(node.name) and \(first.name) show different histories" }
+      let told = node.application.told.filter { $0.channel == id && $0.number > floors[$0.key] ?? 0 }.count
       if told != history.count { return "\(node.name) was told \(told) entries of \(history.count)" }
       let toldInPrivate = node.application.peerMessages.count
       if toldInPrivate != node.store.peerMessages.count {

@@ -13,6 +13,8 @@ struct Checker {
 
   /// What each node has promised to keep: by acknowledging it to somebody or by saying `stored`.
   private var promised: [Int: [ChannelID: [LogKey: UInt64]]] = [:]
+  /// Up to which number its author had let a log go when it was promised.
+  private var excused: [Int: [ChannelID: [LogKey: UInt64]]] = [:]
   private var promisedPeer: [Int: Set<SimulatedStore.PeerKey>] = [:]
   /// Of callers: in the outbox, or on the disk of whom it is for.
   private var promisedOutbox: [Int: Set<SimulatedStore.PeerKey>] = [:]
@@ -68,7 +70,11 @@ struct Checker {
     let known = promised[node.index]?[channel]?[key] ?? 0
     guard number > known else { return }
     promised[node.index, default: [:]][channel, default: [:]][key] = number
-    for missing in known + 1...number where !node.store.has(channel, key, missing) {
+    // What the author has let go itself may have come to nobody since.
+    let gone = network.node(of: key.author)?.store.floors[channel]?[key] ?? 0
+    excused[node.index, default: [:]][channel, default: [:]][key] = gone
+    guard number > gone else { return }
+    for missing in max(known, gone) + 1...number where !node.store.has(channel, key, missing) {
       return network.violate("\(node.name) promises number \(missing) of \(key.log), which its disk has not")
     }
   }
@@ -77,7 +83,8 @@ struct Checker {
   func crashed(_ node: SimulatedNode, _ network: SimulatedNetwork) {
     for (channel, logs) in promised[node.index] ?? [:] {
       for (key, through) in logs {
-        for number in 1...through where !node.store.has(channel, key, number) {
+        let from = (excused[node.index]?[channel]?[key] ?? 0) + 1
+        for number in from...max(from, through) where number <= through && !node.store.has(channel, key, number) {
           return network.violate("\(node.name) has lost number \(number) of \(key.log), which it had promised")
         }
       }
@@ -131,11 +138,11 @@ struct Checker {
       answered(request, node, network)
       node.application.failures[request] = failure
     case .entryStored(let channel, let entry, let cursor): tell(channel, entry, cursor, node, network)
-    case .delivered(let channel, let log, let through, let peer):
+    case .delivered(let channel, let log, let after, let through, let peer):
       let key = LogKey(author: node.peer, log: log)
       node.application.delivered[channel, default: [:]][key, default: [:]][peer] = through
       guard let other = network.node(of: peer) else { return }
-      for number in 1...max(1, through) where !other.store.has(channel, key, number) {
+      for number in after + 1...through where !other.store.has(channel, key, number) {
         return network.violate("\(node.name) takes \(number) for delivered to \(other.name), whose disk has it not")
       }
     case .peerMessage(let peer, let id, _, let cursor):

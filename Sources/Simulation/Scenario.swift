@@ -49,6 +49,15 @@ public struct Scenario: Sendable {
       let act = Self.act(nodes, channels, &dice)
       network.after(dice.span(.milliseconds(0), length), act)
     }
+    // Of dice of their own: what a seed makes happen otherwise stays as it was.
+    var pruning = Jitter(seed: seed &* 0x9E6C_63D0_676A_9A99)
+    if pruning.next() % 4 == 0 {
+      for _ in 0..<pruning.next() % 12 {
+        let (node, channel) = (nodes.randomElement(using: &pruning)!, channels.randomElement(using: &pruning)!)
+        let count = Int(pruning.next() % 6)
+        network.after(pruning.span(.milliseconds(0), length)) { $0.prune(node, channel, keeping: count) }
+      }
+    }
     network.run(for: length)
     return (healed(network, nodes, channels, &dice), network)
   }

@@ -21,8 +21,11 @@ final class SimulatedStore {
   private(set) var peerMessages: [PeerKey: UInt64] = [:]
   private var peerMessageKeys: [UInt64: PeerKey] = [:]
   private(set) var outbox: [OutboxMessage] = []
-  /// Up to where a log is to be had from nobody.
+  /// Up to where a log was let go, or is to be had from nobody.
   private(set) var floors: [ChannelID: [LogKey: UInt64]] = [:]
+  /// What was here and was let go: no loss.
+  private var prunedLamport: [ChannelID: UInt64] = [:]
+  private var pruned: [ChannelID: [LogKey: RangeSet<UInt64>]] = [:]
   private(set) var members: [ChannelID: [PeerID: MemberRecord]] = [:]
   private var nextCursor: UInt64 = 1
   private var lastBatch: [MessagingRecord] = []
@@ -39,7 +42,8 @@ final class SimulatedStore {
   private func commit(_ record: MessagingRecord) -> UInt64 {
     switch record {
     case .entry(let channel, let entry):
-      if logs[channel]?[entry.key]?[entry.number] != nil, fault != .storesWhatItHas { return 0 }
+      let isBelow = entry.number <= floors[channel]?[entry.key] ?? 0
+      if isBelow || has(channel, entry.key, entry.number), fault != .storesWhatItHas { return 0 }
       let row = Row(entry: entry, bytes: entry.encoded, cursor: takeCursor())
       logs[channel, default: [:]][entry.key, default: [:]][entry.number] = row
       arrivals[channel, default: []].append(row)
@@ -96,15 +100,39 @@ final class SimulatedStore {
   /// Which peer message was stored under a cursor.
   func key(at cursor: UInt64) -> PeerKey? { peerMessageKeys[cursor] }
 
+  /// Whether it is here, or was until it was let go.
   func has(_ channel: ChannelID, _ key: LogKey, _ number: UInt64) -> Bool {
-    logs[channel]?[key]?[number] != nil
+    logs[channel]?[key]?[number] != nil || pruned[channel]?[key]?.contains(number) == true
+  }
+
+  /// Lets the oldest entries of each log go until so many are left, but not what comes after a gap, nor the newest
+  /// hidden one.
+  func prune(_ channel: ChannelID, keeping count: Int) -> [LogFloor] {
+    var raised: [LogFloor] = []
+    for holding in holdings(channel) {
+      let floor = floors[channel]?[holding.key] ?? 0
+      guard holding.head - floor > UInt64(count) else { continue }
+      let new = holding.head - UInt64(count)
+      let hidden = logs[channel]![holding.key]!.values.map(\.entry).filter(\.isHidden).map(\.number).max()
+      for number in floor + 1...new where number != hidden {
+        guard let row = logs[channel]![holding.key]!.removeValue(forKey: number) else { continue }
+        prunedLamport[channel] = max(prunedLamport[channel] ?? 0, row.entry.lamport)
+        pruned[channel, default: [:]][holding.key, default: RangeSet()].insert(contentsOf: number..<number + 1)
+      }
+      arrivals[channel]!.removeAll {
+        $0.entry.key == holding.key && $0.entry.number <= new && $0.entry.number != hidden
+      }
+      floors[channel, default: [:]][holding.key] = new
+      raised.append(LogFloor(key: holding.key, floor: new))
+    }
+    return raised
   }
 
   func restored(_ channel: ChannelID) -> (logs: [RestoredLog], lamport: UInt64) {
     var lamport: UInt64 = 0
     let restored = holdings(channel).map { holding in
       let rows = logs[channel]?[holding.key] ?? [:]
-      lamport = max(lamport, rows.values.map(\.entry.lamport).max() ?? 0)
+      lamport = max(lamport, rows.values.map(\.entry.lamport).max() ?? 0, prunedLamport[channel] ?? 0)
       return RestoredLog(
         key: holding.key, floor: floors[channel]?[holding.key] ?? 0, contiguous: holding.head, beyond: holding.beyond)
     }
@@ -112,7 +140,8 @@ final class SimulatedStore {
   }
 
   private func holdings(_ channel: ChannelID) -> [HeadsDigest.Holding] {
-    (logs[channel] ?? [:]).sorted { $0.key < $1.key }.map { key, rows in
+    Set((logs[channel] ?? [:]).keys).union((floors[channel] ?? [:]).keys).sorted().map { key in
+      let rows = logs[channel]?[key] ?? [:]
       var number = floors[channel]?[key] ?? 0
       while rows[number + 1] != nil { number += 1 }
       var beyond = RangeSet<UInt64>()

@@ -280,8 +280,9 @@ private struct FuzzedNode {
       let buckets = input.bool() ? BucketSet.all : BucketSet([input.byte(), input.byte()])
       return .heads(channel, buckets, heads, isLast: input.bool(), answerWanted: input.bool())
     case 10:
-      let digest = HeadsDigest([UInt8](repeating: input.byte(), count: HeadsDigest.byteCount))
-      return .summary(channel, [input.byte(): digest, input.byte(): HeadsDigest(of: [:])])
+      var digests: [UInt8: HeadsDigest] = [input.byte(): HeadsDigest(of: [:])]
+      digests[input.byte()] = HeadsDigest([UInt8](repeating: input.byte(), count: HeadsDigest.byteCount))
+      return .summary(channel, digests)
     case 1:
       let ranges = (0..<input.choice(4)).map { _ in
         let ends = [max(1, input.counter()), max(1, input.counter())].sorted()

@@ -368,7 +368,7 @@ struct Messages {
   messages.handle(.acknowledged(garden, ben, log: run(1), number: 2))
   #expect(messages.notices == [])
   messages.handle(.acknowledged(garden, ben, log: run(1), number: 1))
-  #expect(messages.notices == [.delivered(garden, log: run(1), through: 1, to: ben)])
+  #expect(messages.notices == [.delivered(garden, log: run(1), after: 0, through: 1, to: ben)])
 }
 
 @Test func upToThirtyTwoAllAcknowledgeAndBeyondThatSome() {

@@ -22,6 +22,8 @@ struct ChannelLog: Sendable {
   private(set) var lacking: Set<LogKey> = []
   /// Logs of which somebody has only what comes after a floor above what is here.
   private var floored: Set<LogKey> = []
+  /// When what members said of floors so far is all there is to wait for, though they are few.
+  private(set) var floorsDue: Instant?
   /// Whose heads were heard, and so where their copies begin.
   var headsHeard: Set<PeerID> = []
   private(set) var heldByteCount = 0
@@ -231,19 +233,31 @@ struct ChannelLog: Sendable {
   // MARK: Floors
 
   /// A member says from where on it holds a log of which we lack something.
-  mutating func hearFloor(_ head: Head, of peer: PeerID) {
+  mutating func hearFloor(_ head: Head, of peer: PeerID, _ now: Instant) {
     guard let queued = logs[head.key]?.queued, head.number > queued else { return }
     logs[head.key]!.floors[peer] = head.floor
-    if head.floor > queued { floored.insert(head.key) }
+    guard head.floor > queued else { return }
+    if floored.isEmpty { floorsDue = now + MessagingRule.floorPatience }
+    floored.insert(head.key)
   }
 
   var hasFloors: Bool { !floored.isEmpty }
+
+  /// Who is to be asked next where logs begin: authors who are there, then others until there are enough witnesses.
+  var unheardForFloors: [PeerID] {
+    let authors = floored.filter { present[$0.author]?.instance == $0.log }.map(\.author)
+    let unheard = Set(authors).subtracting(headsHeard)
+    if !unheard.isEmpty { return unheard.sorted() }
+    let others = present.keys.filter { !headsHeard.contains($0) }
+    return present.count - others.count < MessagingRule.floorWitnesses ? others.sorted() : []
+  }
 
   /// Takes the lowest floor that members told for the beginning of a log: what is below is gone everywhere. `isSure`:
   /// everybody present has been asked for it in vain. An author's word about its own log is enough. For others' logs it
   /// must be shown that the log goes on above the floor, or one lying member could make us skip what is yet to be
   /// written: there must be a genuine entry.
   mutating func settleFloors(isSure: Bool, _ now: Instant) -> [(LogKey, floor: UInt64, [Entry])] {
+    if let due = floorsDue, due <= now { floorsDue = nil }
     var settled: [(LogKey, floor: UInt64, [Entry])] = []
     for key in floored.sorted() {
       guard let floor = agreedFloor(key, isSure: isSure), logs[key]!.skip(through: floor) else { continue }
@@ -259,8 +273,11 @@ struct ChannelLog: Sendable {
     let log = logs[key]!
     let floors = log.floors.filter { present[$0.key] != nil }
     if let word = floors[key.author] { return word }
+    // An author who is there is the one to say what has gone of what it writes now.
+    guard present[key.author]?.instance != key.log || answered.contains(key.author) else { return nil }
     let witnessCount = present.keys.count { headsHeard.contains($0) }
-    guard isSure || witnessCount >= min(MessagingRule.floorWitnesses, present.count),
+    let isHeard = isSure || witnessCount == present.count
+    guard witnessCount >= MessagingRule.floorWitnesses || (isHeard && floorsDue == nil),
       let genuine = log.highestGenuine
     else { return nil }
     // Whoever said that it has what is missing, and when asked answered without it, is left out by then.
@@ -269,7 +286,7 @@ struct ChannelLog: Sendable {
   }
 
   var nextDue: Instant? {
-    [acknowledgeAt, announceAt, request?.deadline, repairAt, syncAt, lacking.isEmpty ? nil : holeDue]
+    [acknowledgeAt, announceAt, request?.deadline, repairAt, syncAt, floorsDue, lacking.isEmpty ? nil : holeDue]
       .compactMap { $0 }.min()
   }
 

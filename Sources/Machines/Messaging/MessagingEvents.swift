@@ -145,8 +145,9 @@ package enum MessagingNotice: Equatable, Sendable {
   case queued(RequestID)
   case failed(RequestID, MessagingFailure)
   case entryStored(ChannelID, Entry, cursor: UInt64)
-  /// This member has everything of our log up to the number, on disk.
-  case delivered(ChannelID, log: Instance, through: UInt64, to: PeerID)
+  /// This member has everything of our log after the one number up to the other, on disk. What we let go ourselves is
+  /// not spoken of.
+  case delivered(ChannelID, log: Instance, after: UInt64, through: UInt64, to: PeerID)
   case peerMessage(PeerID, MessageID, json: [UInt8], cursor: UInt64)
   case peerDelivered(PeerID, MessageID)
   /// It waited for as long as it may, in vain, and is no longer tried.

@@ -228,6 +228,7 @@ package struct MessagingMachine: Sendable {
       effects += acknowledgeDue(channel, now)
       effects += announceDue(channel, now)
       effects += holesDue(channel, now)
+      effects += floorsDue(channel, now)
       effects += repairDue(channel, now)
       effects += syncDue(channel, now)
     }

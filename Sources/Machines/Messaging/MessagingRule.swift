@@ -30,7 +30,8 @@ enum MessagingRule {
   static let headsAtOnceMax = 64
   /// So many members are asked from where on they hold a log before the lowest is taken for its beginning.
   static let floorWitnesses = 3
-  static let askForFloors = Span.milliseconds(250)
+  /// Or so long where there are fewer: a newcomer does not see everybody at once.
+  static let floorPatience = Span.seconds(2)
 }
 
 /// How much may wait for peers who are away, and how long.

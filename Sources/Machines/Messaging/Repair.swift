@@ -97,7 +97,7 @@ extension MessagingMachine {
     guard channels[channel] != nil else { return [] }
     for head in heads where head.number > 0 && head.key != ownLogKey {
       channels[channel]!.announce(head.key, head.number)
-      channels[channel]!.hearFloor(head, of: peer)
+      channels[channel]!.hearFloor(head, of: peer, now)
     }
     guard isLast else { return [] }
     channels[channel]!.headsHeard.insert(peer)
@@ -117,12 +117,17 @@ extension MessagingMachine {
     return effects + repairDue(channel, now)
   }
 
+  mutating func floorsDue(_ channel: ChannelID, _ now: Instant) -> [MessagingEffect] {
+    guard let at = channels[channel]!.floorsDue, at <= now else { return [] }
+    _ = settleFloors(channel, isSure: false, now)
+    if channels[channel]!.request == nil, !channels[channel]!.lacking.isEmpty { channels[channel]!.repairAt = now }
+    return repairDue(channel, now)
+  }
+
   /// Where the logs begin is asked of a few before anything is passed over.
   private mutating func askForFloors(_ channel: ChannelID, _ now: Instant) -> [MessagingEffect] {
-    let unheard = channels[channel]!.present.keys.filter { !channels[channel]!.headsHeard.contains($0) }
-    let heardCount = channels[channel]!.present.count - unheard.count
-    guard channels[channel]!.hasFloors, heardCount < MessagingRule.floorWitnesses,
-      let next = unheard.sorted().randomElement(using: &jitter)
+    guard channels[channel]!.hasFloors,
+      let next = channels[channel]!.unheardForFloors.randomElement(using: &jitter)
     else { return [] }
     return compare(channel, with: next)
   }

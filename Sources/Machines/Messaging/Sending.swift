@@ -57,7 +57,9 @@ extension MessagingMachine {
     channels[channel]!.present[peer]!.acknowledged = number
     lazyRecords.append(.delivered(channel, log: instance, peer, number: number))
     lazyAt = lazyAt ?? now + MessagingRule.lazyFlush
-    return [.notify(.delivered(channel, log: instance, through: number, to: peer))]
+    let after = max(member.acknowledged, channels[channel]!.logs[ownLogKey]?.floor ?? 0)
+    guard number > after else { return [] }
+    return [.notify(.delivered(channel, log: instance, after: after, through: number, to: peer))]
   }
 
   /// Whether this member acknowledges that author's entries: all do below 64 present; beyond that a choice that both
