@@ -30,6 +30,8 @@ final class LoopExecutor: SerialExecutor, @unchecked Sendable {
 
   /// After so many rounds of jobs that enqueue jobs, the loop looks at its sockets again.
   private static let roundCountMax = 16
+  /// Or after so long: timers and sockets wait meanwhile.
+  private static let roundsNanoseconds: UInt64 = 8_000_000
 
   private let state = Mutex(State())
   /// The `pthread_t` of the thread that runs jobs now; 0: none.
@@ -175,10 +177,12 @@ final class LoopExecutor: SerialExecutor, @unchecked Sendable {
   }
 
   private func runJobs() {
+    let end = uv_hrtime() + Self.roundsNanoseconds
     for _ in 0..<Self.roundCountMax {
       let jobs = state.withLock { take(&$0) }
       if jobs.isEmpty { return }
       run(jobs)
+      if uv_hrtime() >= end { break }
     }
     state.withLock { state in
       switch state.phase {

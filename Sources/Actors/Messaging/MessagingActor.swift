@@ -35,12 +35,22 @@ package actor MessagingActor {
     self.switchboard = switchboard
   }
 
+  /// How long the transport's thread is kept from its sockets and timers at once: thousands of signatures may wait.
+  /// One event, a full session message, takes up to 15 ms more.
+  private static let slice = Span.milliseconds(4)
+
   /// Runs until the switchboard closes; calls that still wait then learn that the node has stopped.
   package func run() async {
     while true {
       let events = await switchboard.messaging.next()
       if events.isEmpty { break }
-      for event in events { step(event) }
+      var sliceEnd = SystemClock.now() + Self.slice
+      for event in events {
+        step(event)
+        if SystemClock.now() < sliceEnd { continue }
+        await Task.yield()
+        sliceEnd = SystemClock.now() + Self.slice
+      }
     }
     isClosed = true
     for continuation in waiting.values { continuation.resume(returning: .stopped) }
