@@ -258,3 +258,153 @@ func whenAMemberGoesOrBeginsAnewTheOthersCompareAtOnce(_ returns: Bool) {
   }
   #expect(compared)
 }
+
+/// Two runs above a hole: both count once the hole is passed over, and what follows goes straight to the disk.
+@Test func everyRunUpToTheFloorIsTakenIn() {
+  let beyond = RangeSet<UInt64>([5..<7, 10..<11])
+  var log = LogState(contiguous: 2, beyond: beyond)
+  let hasChanged = log.skip(through: 9)
+  #expect(hasChanged)
+  #expect(log.queued == 10)
+  log.raiseFloor(9)
+  #expect(log.stored == 10)
+  #expect(log.isLacking == false)
+  #expect(log.missing(danKey, countMax: 8) == [])
+}
+
+/// What waits below a floor is here: it is kept, and comes to the disk before the floor.
+@Test func whatIsHeldBelowAFloorIsKept() {
+  var messages = Messages()
+  messages.come(ben, run: run(2))
+  messages.hear(absent[2])
+  messages.hear(absent[5])
+  messages.heads([Head(key: danKey, number: 6, floor: 5)], of: ben)
+  for _ in 0..<40 {
+    messages.pass(100)
+    messages.answer(ben, with: [])
+  }
+  #expect(messages.commitAll() == [3, 6])
+  #expect(messages.machine.channels[garden]!.logs[danKey]!.held.isEmpty)
+  #expect(messages.contiguous == 6)
+}
+
+/// Heads that were heard before the log existed say nothing of where it begins.
+@Test func aFloorIsNotTakenFromOneMembersWordThoughOthersWereHeardBefore() {
+  var messages = Messages()
+  let others = (20..<23).map { person(UInt64($0)) }
+  for (index, other) in others.enumerated() {
+    messages.come(other, run: run(UInt64(20 + index)))
+    messages.heads([], of: other)
+  }
+  messages.come(ben, run: run(2))
+  messages.heads([Head(key: danKey, number: 6, floor: 5)], of: ben)
+  messages.answer(ben, with: [absent[5]])
+  _ = messages.commitAll()
+  #expect(messages.contiguous == 0)
+  let asked = others.filter { other in
+    messages.machine.channels[garden]!.unheardForFloors.contains(other)
+  }
+  #expect(asked == others)
+  for other in others { messages.heads([Head(key: danKey, number: 6)], of: other) }
+  for _ in 0..<60 {
+    messages.pass(100)
+    for other in others { messages.answer(other, with: absent) }
+    messages.answer(ben, with: [absent[5]])
+  }
+  #expect(messages.commitAll().sorted() == [1, 2, 3, 4, 5, 6])
+}
+
+/// Names cost nothing: they must take no room from real logs, nor hide them from repair.
+@Test func inventedLogsNeitherFillTheTableNorHideWhatIsLacking() {
+  var messages = Messages()
+  messages.come(ben, run: run(2))
+  messages.come(cho, run: run(3))
+  var made = 0
+  while made < 40_000 {
+    let heads = (0..<500).map { Head(key: LogKey(author: person(1), log: Instance(UInt64(made + $0))), number: 9) }
+    messages.handle(.sessionMessage(cho, .heads(garden, .all, heads, isLast: true, answerWanted: false)))
+    made += 500
+  }
+  #expect(messages.machine.channels[garden]!.logs.count <= MessagingRule.rumouredLogsMax)
+  messages.hear(absent[5])
+  _ = messages.commitAll()
+  // Everybody answers, only with what there is.
+  var steps = 0
+  while messages.contiguous < 6, steps < 500 {
+    messages.pass(2_000)
+    for peer in [cho, ben] { messages.answer(peer, with: absent) }
+    _ = messages.commitAll()
+    steps += 1
+  }
+  #expect(messages.contiguous == 6)
+}
+
+/// One who keeps less than another differs from it for ever: that is no reason to compare for ever.
+@Test func membersWhoKeepDifferentLengthsComeToRest() {
+  var messages = Messages(logs: [RestoredLog(key: danKey, floor: 3, contiguous: 6)])
+  messages.come(ben, run: run(2), digest: HeadsDigest(of: [:]))
+  messages.come(cho, run: run(3), digest: messages.machine.channels[garden]!.digest)
+  var comparedCount = 0
+  for _ in 0..<600 {
+    messages.pass(100)
+    for case .heads(_, _, _, true, true) in messages.sent(to: ben) {
+      comparedCount += 1
+      messages.heads([], of: ben)
+    }
+    let facts = PresenceFacts(digest: HeadsDigest(of: [:]), head: 0, lamport: 0)
+    messages.handle(.presenceHeard(garden, ben, facts))
+    let same = PresenceFacts(digest: messages.machine.channels[garden]!.digest, head: 0, lamport: 0)
+    messages.handle(.presenceHeard(garden, cho, same))
+  }
+  #expect((1...2).contains(comparedCount))
+}
+
+/// Whoever sends something just often enough kept all others from being asked.
+@Test func whoDripsNothingUsefulIsNotWaitedFor() {
+  var messages = Messages()
+  messages.come(ben, run: run(2))
+  messages.come(cho, run: run(3))
+  messages.heads([Head(key: danKey, number: 6)], of: ben)
+  var request: UInt64?
+  for case .want(_, let id, _) in messages.sent(to: ben) { request = id }
+  var isChoAsked = false
+  for _ in 0..<50 {
+    messages.pass(100)
+    if messages.wanted(of: cho) != nil { isChoAsked = true }
+    messages.handle(.sessionMessage(ben, .entries(garden, request: request!, [], isLast: false)))
+    if messages.wanted(of: cho) != nil { isChoAsked = true }
+  }
+  #expect(isChoAsked)
+}
+
+/// A head whose entry was lost to all is asked for less and less, and then no more.
+@Test func whatNobodyHasIsForgottenOnceAllHaveSaidSo() {
+  var messages = Messages()
+  messages.come(ben, run: run(2))
+  messages.come(cho, run: run(3))
+  messages.heads([Head(key: danKey, number: 1)], of: ben)
+  var asked = 0
+  for _ in 0..<600 {
+    messages.pass(100)
+    for peer in [ben, cho] where messages.wanted(of: peer) != nil {
+      asked += 1
+      messages.answer(peer, with: [])
+    }
+  }
+  #expect((2...4).contains(asked))
+  #expect(messages.machine.channels[garden]!.logs[danKey] == nil)
+}
+
+@Test func headsAreAnsweredOnceASecondToEach() {
+  var messages = Messages(logs: [RestoredLog(key: danKey, contiguous: 6)])
+  messages.come(ben, run: run(2))
+  var answered = 0
+  for _ in 0..<30 {
+    messages.pass(100)
+    messages.handle(.sessionMessage(ben, .heads(garden, .all, [], isLast: true, answerWanted: true)))
+    answered += messages.sent(to: ben).count { if case .heads(_, _, _, _, false) = $0 { true } else { false } }
+    messages.handle(.sessionMessage(ben, .summary(garden, [:])))
+    answered += messages.sent(to: ben).count { if case .heads(_, _, _, _, true) = $0 { true } else { false } }
+  }
+  #expect((2...5).contains(answered))
+}

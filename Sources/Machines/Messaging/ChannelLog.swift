@@ -14,17 +14,23 @@ struct ChannelLog: Sendable {
     let peer: PeerID
     let id: UInt64
     var deadline: Instant
+    /// What had arrived in the channel when the deadline was set.
+    var arrivalCount: UInt64
     var hasProgressed = false
   }
 
   private(set) var logs: [LogKey: LogState] = [:]
   private var index = HeadsIndex()
   private(set) var lacking: Set<LogKey> = []
+  /// Logs of which nothing was ever here: others say that they exist.
+  private var rumoured: Set<LogKey> = []
+  /// Logs of which something waits for what comes before it.
+  private var holed: Set<LogKey> = []
   /// Logs of which somebody has only what comes after a floor above what is here.
   private var floored: Set<LogKey> = []
   /// When what members said of floors so far is all there is to wait for, though they are few.
   private(set) var floorsDue: Instant?
-  /// Whose heads were heard, and so where their copies begin.
+  /// Whose heads were heard since the last log came to `floored`, and so where their copies begin.
   var headsHeard: Set<PeerID> = []
   private(set) var heldByteCount = 0
   var lamport: UInt64
@@ -43,13 +49,25 @@ struct ChannelLog: Sendable {
 
   var request: Request?
   var repairAt: Instant?
-  var repairDelay = Span.milliseconds(250)
+  var repairDelay = MessagingRule.repairFirst
   /// Asked in vain since the last progress.
   private(set) var tried: Set<PeerID> = []
   /// Of these, who did answer.
   private var answered: Set<PeerID> = []
   /// Whose heads told what exists: asked first.
   var informant: PeerID?
+  /// The last log that was asked for: the next question begins after it, so that none is forgotten over the others.
+  private var lastAskedKey: LogKey?
+  /// Whether all that is lacking has been asked for since asking last paused.
+  private var hasAskedForAll = false
+  /// What was asked for since the last progress.
+  private var askedKeys: Set<LogKey> = []
+  /// Our digest and a member's when the two were compared to the end, and nothing was lacking here: what differs still
+  /// is what one of us has let go.
+  private var settled: [PeerID: (mine: HeadsDigest, theirs: HeadsDigest)] = [:]
+  /// Who named something that is lacking, in heads of which more parts are to come.
+  private var namesMore: Set<PeerID> = []
+  private var answeredHeadsAt: [PeerID: Instant] = [:]
 
   var syncAt: Instant?
   var syncDelay = MessagingRule.digestPatience
@@ -103,30 +121,55 @@ struct ChannelLog: Sendable {
   // MARK: Logs
 
   /// Whether there is room for another log, or this one is known.
-  func accepts(_ key: LogKey) -> Bool { logs[key] != nil || logs.count < MessagingRule.logsPerChannelMax }
+  func accepts(_ key: LogKey) -> Bool {
+    logs[key] != nil || logs.count - rumoured.count < MessagingRule.logsPerChannelMax
+  }
 
+  /// Of a log of which something genuine is here.
   private mutating func make(_ key: LogKey) {
+    rumoured.remove(key)
     guard logs[key] == nil else { return }
     logs[key] = LogState()
     index.add(key)
   }
 
   private mutating func note(_ key: LogKey) {
+    if logs[key]?.holeSince != nil { holed.insert(key) } else { holed.remove(key) }
     guard logs[key]?.isLacking != true else {
       lacking.insert(key)
       return
     }
     lacking.remove(key)
-    if logs[key]?.floors.isEmpty == false { logs[key]!.floors = [:] }
-    floored.remove(key)
+    guard floored.remove(key) != nil else { return }
+    logs[key]?.floors = [:]
+    logs[key]?.flooredSince = nil
   }
 
-  /// Somebody says this number exists.
+  /// Somebody says this number exists. Anybody can say so: names alone take bounded room, and none from real logs.
   mutating func announce(_ key: LogKey, _ number: UInt64) {
-    guard accepts(key), number > logs[key]?.announced ?? 0 else { return }
-    make(key)
+    guard number > logs[key]?.announced ?? 0 else { return }
+    if logs[key] == nil {
+      guard rumoured.count < MessagingRule.rumouredLogsMax else { return }
+      make(key)
+      rumoured.insert(key)
+    }
     logs[key]!.announce(number)
     note(key)
+  }
+
+  /// Everybody present has answered without what is lacking. Unless its author is there and may have it yet, it is
+  /// taken for something that does not exist, until somebody names it again.
+  mutating func forgetRumours() {
+    guard present.keys.allSatisfy({ answered.contains($0) }) else { return }
+    for key in askedKeys where lacking.contains(key) && present[key.author]?.instance != key.log {
+      if rumoured.remove(key) != nil {
+        logs[key] = nil
+        index.remove(key)
+      } else {
+        logs[key]!.forgetAnnounced()
+      }
+      note(key)
+    }
   }
 
   /// The number of our next entry.
@@ -148,23 +191,28 @@ struct ChannelLog: Sendable {
   /// A new and genuine entry of another: what may go to the disk now, in order. What comes after a hole waits for it,
   /// or is let go when too much waits: repair asks for it again, in order.
   mutating func take(_ entry: Entry, _ now: Instant) -> [Entry] {
+    let wasLacking = lacking.contains(entry.key)
     make(entry.key)
     logs[entry.key]!.announce(entry.number)
     lastArrival = now
-    arrivalCount += 1
-    repairDelay = .milliseconds(250)
     hear(entry.lamport)
     defer { note(entry.key) }
     if entry.number == logs[entry.key]!.queued + 1 {
       logs[entry.key]!.takeNext()
-      progressed()
+      arrivalCount += 1
+      if wasLacking { progressed() }
       return [entry] + released(entry.key, now)
     }
-    let byteCount = MessagingRecord.byteCount(of: entry)
-    if heldByteCount + byteCount <= MessagingRule.heldByteCountMax {
-      logs[entry.key]!.hold(entry, since: now)
-      heldByteCount += byteCount
+    if logs[entry.key]!.isNextBeyond(entry.number) {
+      logs[entry.key]!.takeBeyond(entry.number)
+      arrivalCount += 1
+      return [entry]
     }
+    let byteCount = MessagingRecord.byteCount(of: entry)
+    guard heldByteCount + byteCount <= MessagingRule.heldByteCountMax else { return [] }
+    logs[entry.key]!.hold(entry, since: now)
+    heldByteCount += byteCount
+    arrivalCount += 1
     return []
   }
 
@@ -183,12 +231,8 @@ struct ChannelLog: Sendable {
   /// A hole that nobody can fill does not hide what comes after it.
   mutating func passHoles(_ now: Instant) -> [Entry] {
     var entries: [Entry] = []
-    for key in lacking.sorted() {
-      guard let since = logs[key]!.holeSince, now - since >= MessagingRule.holePatience else { continue }
-      guard request == nil || present.isEmpty else {
-        logs[key]!.holeSince = now
-        continue
-      }
+    for key in holed.sorted() {
+      guard let since = logs[key]?.holeSince, now - since >= holePatience else { continue }
       for number in logs[key]!.held.keys.sorted() {
         let entry = logs[key]!.release(number)!
         heldByteCount -= MessagingRecord.byteCount(of: entry)
@@ -196,8 +240,14 @@ struct ChannelLog: Sendable {
         entries.append(entry)
       }
       logs[key]!.holeSince = nil
+      note(key)
     }
     return entries
+  }
+
+  /// Longer while somebody has been asked.
+  private var holePatience: Span {
+    request == nil || present.isEmpty ? MessagingRule.holePatience : MessagingRule.holePatience * 2
   }
 
   /// An entry is on the disk.
@@ -205,6 +255,7 @@ struct ChannelLog: Sendable {
     make(key)
     logs[key]!.store(number)
     index.changed(key)
+    note(key)
   }
 
   /// The disk has nothing up to the floor, or no more.
@@ -228,6 +279,76 @@ struct ChannelLog: Sendable {
   mutating func progressed() {
     tried = []
     answered = []
+    askedKeys = []
+    repairDelay = MessagingRule.repairFirst
+  }
+
+  /// Everybody was asked in vain: again later, of whoever is there then.
+  mutating func pauseRepair(_ now: Instant) {
+    let delay = hasAskedForAll ? repairDelay : MessagingRule.repairFirst
+    let next = hasAskedForAll ? min(delay * 2, MessagingRule.repairSlowest) : repairDelay
+    progressed()
+    repairAt = now + delay
+    repairDelay = next
+    hasAskedForAll = false
+  }
+
+  /// What is to be asked for next: a bounded number of runs, after those of the last time.
+  mutating func nextRanges() -> [LogRange] {
+    let keys = lacking.sorted()
+    let start = lastAskedKey.flatMap { last in keys.firstIndex { $0 > last } } ?? 0
+    var askedCount = 0
+    var ranges: [LogRange] = []
+    for key in keys[start...] + keys[..<start] {
+      ranges += logs[key]!.missing(key, countMax: 8)
+      lastAskedKey = key
+      askedKeys.insert(key)
+      askedCount += 1
+      if ranges.count >= SessionMessage.rangesCountMax { break }
+    }
+    if start + askedCount >= keys.count { hasAskedForAll = true }
+    return Array(ranges.prefix(SessionMessage.rangesCountMax))
+  }
+
+  // MARK: Comparing
+
+  /// Whether comparing with this member may bring something.
+  func differs(from peer: PeerID) -> Bool {
+    guard let theirs = present[peer]?.facts.digest, theirs != digest else { return false }
+    return settled[peer].map { $0 != (digest, theirs) } ?? true
+  }
+
+  /// A part of a member's heads.
+  mutating func hear(_ heads: [Head], of peer: PeerID, own: LogKey, _ now: Instant) {
+    for head in heads where head.number > 0 && head.key != own {
+      announce(head.key, head.number)
+      hearFloor(head, of: peer, now)
+      if lacking.contains(head.key) { namesMore.insert(peer) }
+    }
+  }
+
+  /// The last part was heard.
+  mutating func heardAll(of peer: PeerID) {
+    headsHeard.insert(peer)
+    informant = peer
+    hasSynced = true
+    worthAsking(peer)
+    repairDelay = MessagingRule.repairFirst
+    if namesMore.remove(peer) == nil, let theirs = present[peer]?.facts.digest { settled[peer] = (digest, theirs) }
+  }
+
+  /// Heads cost more to name than to ask for: once a second to each.
+  mutating func mayAnswerHeads(to peer: PeerID, _ now: Instant) -> Bool {
+    if let at = answeredHeadsAt[peer], now - at < MessagingRule.headsAnswerEvery { return false }
+    answeredHeadsAt[peer] = now
+    return true
+  }
+
+  mutating func forget(_ peer: PeerID) {
+    headsHeard.remove(peer)
+    settled[peer] = nil
+    namesMore.remove(peer)
+    answeredHeadsAt[peer] = nil
   }
 
   // MARK: Floors
@@ -236,40 +357,48 @@ struct ChannelLog: Sendable {
   mutating func hearFloor(_ head: Head, of peer: PeerID, _ now: Instant) {
     guard let queued = logs[head.key]?.queued, head.number > queued else { return }
     logs[head.key]!.floors[peer] = head.floor
-    guard head.floor > queued else { return }
-    if floored.isEmpty { floorsDue = now + MessagingRule.floorPatience }
-    floored.insert(head.key)
+    guard head.floor > queued, floored.insert(head.key).inserted else { return }
+    // What others said before was not of this log.
+    headsHeard = []
+    logs[head.key]!.flooredSince = now
+    floorsDue = floorsDue ?? now + MessagingRule.floorPatience
   }
 
   var hasFloors: Bool { !floored.isEmpty }
 
-  /// Who is to be asked next where logs begin: authors who are there, then others until there are enough witnesses.
+  /// Who is to be asked next where logs begin: anybody until there are enough witnesses, then authors who are there.
   var unheardForFloors: [PeerID] {
     let authors = floored.filter { present[$0.author]?.instance == $0.log }.map(\.author)
-    let unheard = Set(authors).subtracting(headsHeard)
-    if !unheard.isEmpty { return unheard.sorted() }
-    let others = present.keys.filter { !headsHeard.contains($0) }
-    return present.count - others.count < MessagingRule.floorWitnesses ? others.sorted() : []
+    let unheard = present.keys.filter { !headsHeard.contains($0) }
+    if present.count - unheard.count < MessagingRule.floorWitnesses { return unheard.sorted() }
+    return Set(authors).subtracting(headsHeard).sorted()
   }
 
   /// Takes the lowest floor that members told for the beginning of a log: what is below is gone everywhere. `isSure`:
   /// everybody present has been asked for it in vain. An author's word about its own log is enough. For others' logs it
   /// must be shown that the log goes on above the floor, or one lying member could make us skip what is yet to be
   /// written: there must be a genuine entry.
-  mutating func settleFloors(isSure: Bool, _ now: Instant) -> [(LogKey, floor: UInt64, [Entry])] {
-    if let due = floorsDue, due <= now { floorsDue = nil }
-    var settled: [(LogKey, floor: UInt64, [Entry])] = []
+  mutating func settleFloors(isSure: Bool, _ channel: ChannelID, _ now: Instant) -> [MessagingRecord] {
+    var records: [MessagingRecord] = []
     for key in floored.sorted() {
-      guard let floor = agreedFloor(key, isSure: isSure), logs[key]!.skip(through: floor) else { continue }
-      settled.append((key, floor, released(key, now)))
+      guard let floor = agreedFloor(key, isSure: isSure, now), floor > logs[key]!.queued else { continue }
+      // What is here of it is kept, and must come to the disk first.
+      let below = logs[key]!.releaseAll(through: floor)
+      heldByteCount -= below.reduce(0) { $0 + MessagingRecord.byteCount(of: $1) }
+      _ = logs[key]!.skip(through: floor)
+      records += below.map { .entry(channel, $0) }
+      records.append(.floor(channel, key, floor))
+      records += released(key, now).map { .entry(channel, $0) }
       progressed()
       if logs[key]!.floors.values.allSatisfy({ $0 <= logs[key]!.queued }) { floored.remove(key) }
       note(key)
     }
-    return settled
+    floorsDue = floored.compactMap { logs[$0]!.flooredSince.map { $0 + MessagingRule.floorPatience } }
+      .filter { $0 > now }.min()
+    return records
   }
 
-  private func agreedFloor(_ key: LogKey, isSure: Bool) -> UInt64? {
+  private func agreedFloor(_ key: LogKey, isSure: Bool, _ now: Instant) -> UInt64? {
     let log = logs[key]!
     let floors = log.floors.filter { present[$0.key] != nil }
     if let word = floors[key.author] { return word }
@@ -277,8 +406,8 @@ struct ChannelLog: Sendable {
     guard present[key.author]?.instance != key.log || answered.contains(key.author) else { return nil }
     let witnessCount = present.keys.count { headsHeard.contains($0) }
     let isHeard = isSure || witnessCount == present.count
-    guard witnessCount >= MessagingRule.floorWitnesses || (isHeard && floorsDue == nil),
-      let genuine = log.highestGenuine
+    let hasWaited = log.flooredSince.map { now - $0 >= MessagingRule.floorPatience } ?? false
+    guard witnessCount >= MessagingRule.floorWitnesses || (isHeard && hasWaited), let genuine = log.highestGenuine
     else { return nil }
     // Whoever said that it has what is missing, and when asked answered without it, is left out by then.
     let likely = floors.filter { !isSure || $0.value > log.queued || !answered.contains($0.key) }
@@ -286,12 +415,12 @@ struct ChannelLog: Sendable {
   }
 
   var nextDue: Instant? {
-    [acknowledgeAt, announceAt, request?.deadline, repairAt, syncAt, floorsDue, lacking.isEmpty ? nil : holeDue]
+    [acknowledgeAt, announceAt, request?.deadline, repairAt, syncAt, floorsDue, holed.isEmpty ? nil : holeDue]
       .compactMap { $0 }.min()
   }
 
   private var holeDue: Instant? {
-    lacking.lazy.compactMap { self.logs[$0]?.holeSince }.min().map { $0 + MessagingRule.holePatience }
+    holed.lazy.compactMap { self.logs[$0]?.holeSince }.min().map { $0 + holePatience }
   }
 }
 

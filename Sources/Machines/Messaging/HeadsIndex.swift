@@ -16,6 +16,11 @@ struct HeadsIndex: Sendable {
     changed(key)
   }
 
+  mutating func remove(_ key: LogKey) {
+    keys[HeadsDigest.bucket(of: key)]?.removeAll { $0 == key }
+    changed(key)
+  }
+
   func keys(in bucket: UInt8) -> [LogKey] { keys[bucket] ?? [] }
 
   mutating func digest(_ logs: [LogKey: LogState]) -> HeadsDigest {

@@ -21,6 +21,8 @@ struct LogState: Equatable, Sendable {
   var holeSince: Instant?
   /// What members said of where their copies begin, while that is above what is here.
   var floors: [PeerID: UInt64] = [:]
+  /// Since when one of them is above what is here.
+  var flooredSince: Instant?
 
   init(floor: UInt64 = 0, contiguous: UInt64 = 0, beyond: RangeSet<UInt64> = RangeSet()) {
     self.floor = floor
@@ -46,6 +48,14 @@ struct LogState: Equatable, Sendable {
 
   mutating func announce(_ number: UInt64) { announced = max(announced, number) }
 
+  /// Nobody has what was said to exist beyond what was seen.
+  mutating func forgetAnnounced() { announced = max(queued, highestGenuine ?? 0) }
+
+  /// Whether anything of it was ever here.
+  var isKnown: Bool { queued > 0 || !beyond.isEmpty || !held.isEmpty }
+  /// Whether the number just before is here, though it has a hole below.
+  func isNextBeyond(_ number: UInt64) -> Bool { number > 1 && beyond.contains(number - 1) }
+
   /// The next number is on its way to the disk.
   mutating func takeNext() {
     queued += 1
@@ -54,7 +64,11 @@ struct LogState: Equatable, Sendable {
   }
 
   /// A number above a hole is on its way to the disk.
-  mutating func takeBeyond(_ number: UInt64) { beyond.insert(contentsOf: number..<number + 1) }
+  mutating func takeBeyond(_ number: UInt64) {
+    beyond.insert(contentsOf: number..<number + 1)
+    announced = max(announced, number)
+    advance()
+  }
 
   mutating func hold(_ entry: Entry, since now: Instant) {
     held[entry.number] = entry
@@ -63,11 +77,19 @@ struct LogState: Equatable, Sendable {
 
   mutating func release(_ number: UInt64) -> Entry? { held.removeValue(forKey: number) }
 
+  mutating func releaseAll(through number: UInt64) -> [Entry] {
+    let numbers = held.keys.filter { $0 <= number }.sorted()
+    return numbers.map { held.removeValue(forKey: $0)! }
+  }
+
   /// The number is on the disk.
   mutating func store(_ number: UInt64) {
     guard number > stored else { return }
     storedBeyond.insert(contentsOf: number..<number + 1)
     advanceStored()
+    queued = max(queued, stored)
+    announced = max(announced, queued)
+    advance()
   }
 
   /// What is not here up to this number is to be had from nobody: it counts as if it had come. True when that changes
@@ -99,14 +121,14 @@ struct LogState: Equatable, Sendable {
   }
 
   private mutating func advance() {
-    if let first = beyond.ranges.first, first.lowerBound <= queued + 1 {
+    while let first = beyond.ranges.first, first.lowerBound <= queued + 1 {
       queued = max(queued, first.upperBound - 1)
       beyond.remove(contentsOf: 0..<queued + 1)
     }
   }
 
   private mutating func advanceStored() {
-    if let first = storedBeyond.ranges.first, first.lowerBound <= stored + 1 {
+    while let first = storedBeyond.ranges.first, first.lowerBound <= stored + 1 {
       stored = max(stored, first.upperBound - 1)
       storedBeyond.remove(contentsOf: 0..<stored + 1)
     }

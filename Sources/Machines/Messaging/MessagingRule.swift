@@ -11,7 +11,9 @@ enum MessagingRule {
   static let announceSlowest = Span.seconds(8)
   static let repairJitter = (Span.milliseconds(20), Span.milliseconds(80))
   static let repairTimeout = Span.seconds(2)
-  static let repairSlowest = Span.seconds(8)
+  static let repairFirst = Span.milliseconds(250)
+  static let repairSlowest = Span.seconds(60)
+  static let headsAnswerEvery = Span.seconds(1)
   static let digestPatience = Span.seconds(2)
   static let unevenJitter = (Span.milliseconds(30), Span.milliseconds(300))
   static let syncSlowest = Span.seconds(30)
@@ -26,6 +28,7 @@ enum MessagingRule {
   static let asksMax = 4_096
   static let acknowledgersMax: UInt64 = 32
   static let logsPerChannelMax = 100_000
+  static let rumouredLogsMax = 16_384
   /// Up to so many logs their heads are compared at once, beyond it their buckets first.
   static let headsAtOnceMax = 64
   /// So many members are asked from where on they hold a log before the lowest is taken for its beginning.

@@ -66,7 +66,14 @@ struct PeerQueue: Sendable {
     let gone = slots.firstIndex { $0 != nil } ?? slots.count
     slots.removeFirst(gone)
     base += gone
+    if slots.count > 64, positions.count * 2 < slots.count { compact() }
     return item
+  }
+
+  /// A peer that never answers one of them leaves gaps behind it.
+  private mutating func compact() {
+    slots = slots.filter { $0 != nil }
+    for (index, item) in slots.enumerated() { positions[item!.message.id] = base + index }
   }
 
   mutating func takeExpired(_ now: Instant) -> [Item] {

@@ -50,7 +50,10 @@ extension MessagingMachine {
     _ channel: ChannelID, _ peer: PeerID, _ instance: Instance, _ facts: PresenceFacts, _ now: Instant
   ) -> [MessagingEffect] {
     guard channels[channel] != nil else { return [] }
-    if let earlier = channels[channel]!.present[peer]?.instance, earlier != instance { uneven(channel, now) }
+    if let earlier = channels[channel]!.present[peer]?.instance, earlier != instance {
+      channels[channel]!.forget(peer)
+      uneven(channel, now)
+    }
     channels[channel]!.present[peer] = .init(instance: instance, facts: facts)
     // What we said before it came is announced to it.
     if channels[channel]!.logs[ownLogKey] != nil {
@@ -73,7 +76,7 @@ extension MessagingMachine {
     }
     if channels[channel]!.lacking.contains(key) { scheduleRepair(channel, now) }
     guard facts.digest == channels[channel]!.digest else {
-      channels[channel]!.differs(now)
+      if channels[channel]!.differs(from: peer) { channels[channel]!.compareLater(now) }
       return []
     }
     channels[channel]!.agreed()
@@ -84,7 +87,7 @@ extension MessagingMachine {
   mutating func memberGone(_ channel: ChannelID, _ peer: PeerID, _ now: Instant) -> [MessagingEffect] {
     guard channels[channel] != nil else { return [] }
     guard channels[channel]!.present.removeValue(forKey: peer) != nil else { return [] }
-    channels[channel]!.headsHeard.remove(peer)
+    channels[channel]!.forget(peer)
     if !channels[channel]!.present.isEmpty { uneven(channel, now) }
     if channels[channel]!.request?.peer == peer {
       channels[channel]!.request = nil
@@ -105,14 +108,14 @@ extension ChannelLog {
   /// Somebody's digest is ours.
   mutating func agreed() {
     hasSynced = true
+    guard syncAt != nil, !present.keys.contains(where: { differs(from: $0) }) else { return }
     syncDelay = MessagingRule.digestPatience
-    guard syncAt != nil, !present.values.contains(where: { $0.facts.digest != digest }) else { return }
     syncAt = nil
     patientUntil = nil
   }
 
   /// Somebody's digest is another.
-  mutating func differs(_ now: Instant) {
+  mutating func compareLater(_ now: Instant) {
     guard syncAt == nil else { return }
     syncAt = now + (hasSynced ? MessagingRule.digestPatience : .milliseconds(30))
     patientUntil = patientUntil ?? now + MessagingRule.digestPatience * 2

@@ -28,37 +28,33 @@ extension MessagingMachine {
 
   /// Asks one holder for what is missing.
   private mutating func askNext(_ channel: ChannelID, _ now: Instant) -> [MessagingEffect] {
-    guard !channels[channel]!.lacking.isEmpty, !channels[channel]!.present.isEmpty,
-      recordsByteCount < MessagingRule.recordsByteCountMax / 2
-    else { return [] }
+    guard !channels[channel]!.lacking.isEmpty, !channels[channel]!.present.isEmpty else { return [] }
+    guard recordsByteCount < MessagingRule.recordsByteCountMax / 2 else {
+      channels[channel]!.repairAt = now + MessagingRule.repairFirst
+      return []
+    }
     guard let peer = holder(channels[channel]!) else {
       // Everybody was asked in vain: what nobody has any more is passed over, the rest is asked for again later.
       if settleFloors(channel, isSure: true, now), !channels[channel]!.lacking.isEmpty { return askNext(channel, now) }
-      channels[channel]!.progressed()
-      channels[channel]!.repairAt = now + channels[channel]!.repairDelay
-      channels[channel]!.repairDelay = min(channels[channel]!.repairDelay * 2, MessagingRule.repairSlowest)
+      channels[channel]!.forgetRumours()
+      channels[channel]!.pauseRepair(now)
       return []
     }
-    var ranges: [LogRange] = []
-    for key in channels[channel]!.lacking.sorted() {
-      ranges += channels[channel]!.logs[key]!.missing(key, countMax: 8)
-      if ranges.count >= SessionMessage.rangesCountMax { break }
-    }
+    let ranges = channels[channel]!.nextRanges()
+    let arrivalCount = channels[channel]!.arrivalCount
     let id = nextRequest
     nextRequest += 1
-    channels[channel]!.request = .init(peer: peer, id: id, deadline: now + MessagingRule.repairTimeout)
-    channels[channel]!.lastAsked = (peer, channels[channel]!.arrivalCount)
-    return [toSession(peer, .want(channel, request: id, Array(ranges.prefix(SessionMessage.rangesCountMax))))]
+    channels[channel]!.request = .init(
+      peer: peer, id: id, deadline: now + MessagingRule.repairTimeout, arrivalCount: arrivalCount)
+    channels[channel]!.lastAsked = (peer, arrivalCount)
+    return [toSession(peer, .want(channel, request: id, ranges))]
   }
 
   /// True when something is no longer waited for.
   private mutating func settleFloors(_ channel: ChannelID, isSure: Bool, _ now: Instant) -> Bool {
-    let settled = channels[channel]!.settleFloors(isSure: isSure, now)
-    for (key, floor, entries) in settled {
-      enqueue(.floor(channel, key, floor))
-      for entry in entries { enqueue(.entry(channel, entry)) }
-    }
-    return !settled.isEmpty
+    let records = channels[channel]!.settleFloors(isSure: isSure, channel, now)
+    for record in records { enqueue(record) }
+    return !records.isEmpty
   }
 
   /// Whose heads told of it, else an author of what is missing, else anybody; nobody twice in vain.
@@ -77,7 +73,7 @@ extension MessagingMachine {
     switch message {
     case .heads(let channel, let buckets, let heads, let isLast, let answerWanted):
       return heardHeads(channel, buckets, heads, isLast, answerWanted, peer, now)
-    case .summary(let channel, let digests): return heardSummary(channel, digests, peer)
+    case .summary(let channel, let digests): return heardSummary(channel, digests, peer, now)
     case .want(let channel, let request, let ranges):
       guard channels[channel] != nil else { return [] }
       asks.add(.init(peer: peer, channel: channel, request: request, ranges: ranges))
@@ -95,18 +91,11 @@ extension MessagingMachine {
     _ now: Instant
   ) -> [MessagingEffect] {
     guard channels[channel] != nil else { return [] }
-    for head in heads where head.number > 0 && head.key != ownLogKey {
-      channels[channel]!.announce(head.key, head.number)
-      channels[channel]!.hearFloor(head, of: peer, now)
-    }
+    channels[channel]!.hear(heads, of: peer, own: ownLogKey, now)
     guard isLast else { return [] }
-    channels[channel]!.headsHeard.insert(peer)
-    channels[channel]!.informant = peer
-    channels[channel]!.hasSynced = true
-    channels[channel]!.worthAsking(peer)
-    channels[channel]!.repairDelay = .milliseconds(250)
+    channels[channel]!.heardAll(of: peer)
     var effects: [MessagingEffect] = []
-    if answerWanted {
+    if answerWanted, channels[channel]!.mayAnswerHeads(to: peer, now) {
       effects = headsMessages(channel, buckets, answerWanted: false).map { toSession(peer, $0) }
     }
     if channels[channel]!.hasFloors {
@@ -161,12 +150,13 @@ extension MessagingMachine {
   }
 
   private mutating func heardSummary(
-    _ channel: ChannelID, _ digests: [UInt8: HeadsDigest], _ peer: PeerID
+    _ channel: ChannelID, _ digests: [UInt8: HeadsDigest], _ peer: PeerID, _ now: Instant
   ) -> [MessagingEffect] {
-    guard let log = channels[channel] else { return [] }
-    let differing = (UInt8.min...UInt8.max).filter { digests[$0] != log.bucketDigests[$0] }
-    guard !differing.isEmpty else { return [] }
-    return headsMessages(channel, BucketSet(differing), answerWanted: true).map { toSession(peer, $0) }
+    guard channels[channel] != nil, channels[channel]!.mayAnswerHeads(to: peer, now) else { return [] }
+    let own = channels[channel]!.bucketDigests
+    let differing = (UInt8.min...UInt8.max).filter { digests[$0] != own[$0] }
+    // Also that nothing differs is an answer: it says that this was heard.
+    return headsMessages(channel, BucketSet(differing), answerWanted: !differing.isEmpty).map { toSession(peer, $0) }
   }
 
   private mutating func startLoads() -> [MessagingEffect] {
@@ -204,7 +194,11 @@ extension MessagingMachine {
     for bytes in entries { effects += heard(channel, bytes, now) }
     guard let active = channels[channel]!.request, active.peer == peer, active.id == request else { return effects }
     if !entries.isEmpty { channels[channel]!.request!.hasProgressed = true }
-    channels[channel]!.request!.deadline = now + MessagingRule.repairTimeout
+    // Who drips what nobody can use does not keep others from being asked.
+    if channels[channel]!.arrivalCount > active.arrivalCount {
+      channels[channel]!.request!.deadline = now + MessagingRule.repairTimeout
+      channels[channel]!.request!.arrivalCount = channels[channel]!.arrivalCount
+    }
     if isLast {
       channels[channel]!.answeredToTheEnd(peer)
       if !channels[channel]!.request!.hasProgressed { channels[channel]!.triedInVain(peer) }
@@ -231,7 +225,7 @@ extension MessagingMachine {
   mutating func syncDue(_ channel: ChannelID, _ now: Instant) -> [MessagingEffect] {
     guard let at = channels[channel]!.syncAt, at <= now else { return [] }
     let log = channels[channel]!
-    let differing = log.present.filter { $0.value.facts.digest != log.digest }.keys.sorted()
+    let differing = log.present.keys.filter { log.differs(from: $0) }.sorted()
     guard let peer = differing.randomElement(using: &jitter) else {
       channels[channel]!.syncAt = nil
       channels[channel]!.patientUntil = nil
