@@ -34,13 +34,13 @@ let package = Package(
   ],
   targets: [
     system("CSodium", "libsodium", apt: "libsodium-dev"),
-    system("CCrypto", "libcrypto", apt: "libssl-dev"),
     system("CSQLite", "sqlite3", apt: "libsqlite3-dev"),
     system("CUV", "libuv", apt: "libuv1-dev"),
     system("CJansson", "jansson", apt: "libjansson-dev"),
     system("CUTF8Proc", nil, apt: "libutf8proc-dev"),
     system("CMicroHTTPD", "libmicrohttpd", apt: "libmicrohttpd-dev"),
     // Loaded when first used (see the shims), so no pkg-config: it would link them.
+    system("CCrypto", nil, apt: "libssl-dev"),
     system("CCurl", nil, apt: "libcurl4-openssl-dev"),
     system("CEdit", nil, apt: "libedit-dev"),
     .systemLibrary(name: "CLinux", path: "Sources/CLinux"),

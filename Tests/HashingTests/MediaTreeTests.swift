@@ -1,6 +1,7 @@
-import ParleyHashing
 import ParleyVocabulary
 import Testing
+
+@testable import ParleyHashing
 
 /// The expected roots were computed with Python's hashlib straight from the definition in BEP 52: the SHA-256 of every
 /// 16 KiB of the whole file, then 32 zero bytes up to the balanced width, then pairwise up to one. Byte i of a file is
@@ -8,6 +9,14 @@ import Testing
 @Suite struct MediaTreeTests {
   static func file(_ byteCount: Int) -> [UInt8] {
     (0..<byteCount).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ ($0 >> 8)) }
+  }
+
+  /// Also over its own input, as the tree does it.
+  @Test(arguments: [0, 1, 55, 56, 64, 16_384]) func withoutLibcryptoHashesAreTheSame(_ byteCount: Int) {
+    Self.file(byteCount).withUnsafeBytes { #expect(SHA256(library: nil).hash($0) == SHA256().hash($0)) }
+    var pair = Self.file(64)
+    pair.withUnsafeMutableBytes { SHA256(library: nil).hash(UnsafeRawBufferPointer($0), to: $0.baseAddress!) }
+    #expect(Hash32(bytes: pair[0..<32]) == MediaTree.sha256(Self.file(64)))
   }
 
   static let pieceHashOfOneByteAtTheEnd = "00ae8802da7a65746a6910e91fa8b0557ef1dc2e1be91e502985c019da71f051"
