@@ -73,6 +73,7 @@ extension Problem {
     case .otherSecret: (409, "other_secret", "Joined under another secret")
     case .tooManyChannels: (409, "too_many_channels", "Too many channels")
     case .messageTooLong: (413, "message_too_long", "The message is too long")
+    case .searchTooLong: (413, "search_too_long", "The text to search for is too long")
     case .emptyMessage: (400, "empty_message", "The message is empty")
     case .noSuchPeer: (404, "no_such_peer", "No such person")
     case .ambiguousPeer: (409, "ambiguous_peer", "Several persons match")

@@ -4,6 +4,9 @@ import ParleyVocabulary
 import ParleyWire
 
 extension Node {
+  /// Of UTF-8. Each word costs a pass over what has it.
+  private static let searchByteCountMax = 1_024
+
   /// The newest messages in which every word of `text` occurs, in texts and in names of files: of one channel, or of
   /// all this node is in (nil). At most `limit` (1 to 1,000), newest first: of a channel in the order that its members
   /// share; channels among each other by their authors' clocks.
@@ -12,12 +15,15 @@ extension Node {
   /// the last one also as the beginning of a longer word. Languages written without spaces, Korean and emoji are found
   /// from any place. Quotes and operators have no meaning. A text without a letter, digit or symbol finds nothing.
   ///
-  /// Everything stored before the call is looked at. Throws `.notInChannel`, and `.profileDamaged` when the store can
-  /// not be read or the index not be brought up to date.
+  /// Everything stored before the call is looked at. Throws `.searchTooLong` (1,024 bytes), `.notInChannel`, and
+  /// `.profileDamaged` when the store can not be read or the index not be brought up to date.
   public func search(
     _ text: String, in name: ChannelName?, limit: Int
   ) async throws(ParleyError) -> [Message] {
     let engine = try await running()
+    guard text.utf8.count <= Self.searchByteCountMax else {
+      throw .searchTooLong(byteCount: text.utf8.count, byteCountMax: Self.searchByteCountMax)
+    }
     let places = if let name { [try channel(name)] } else { hub.channels }
     let count = max(1, min(limit, 1_000))
     var byChannel: [[(time: UInt64, message: Message)]] = []

@@ -15,6 +15,8 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
   case tooManyChannels(countMax: Int)
   /// As JSON the message has more than 30,000 bytes. Nothing was sent.
   case messageTooLong(byteCount: Int, byteCountMax: Int)
+  /// A text to search for has more than 1,024 bytes of UTF-8.
+  case searchTooLong(byteCount: Int, byteCountMax: Int)
   /// A text without a character. Nothing was sent.
   case emptyMessage
   /// Nobody met so far has this ID, prefix or name.
@@ -71,6 +73,8 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
     case .messageTooLong(let byteCount, let byteCountMax):
       "the message is \(byteCount) bytes as JSON; at most \(byteCountMax) fit: "
         + "share it as a file (parley share CHANNEL FILE)"
+    case .searchTooLong(let byteCount, let byteCountMax):
+      "the text to search for has \(byteCount) bytes, at most \(byteCountMax) can be searched for: use fewer words"
     case .emptyMessage: "the message is empty: nothing was sent"
     case .noSuchPeer(let text):
       "nobody met so far matches \(text.escapedLine): see parley members CHANNEL for names and IDs"

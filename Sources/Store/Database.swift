@@ -92,6 +92,17 @@ final class Database {
   /// Rows that the last statement changed.
   var changeCount: Int { Int(sqlite3_changes(handle)) }
   var lastRow: Int64 { sqlite3_last_insert_rowid(handle) }
+  /// Pages that were asked for since the file was opened, in memory or not: what statements cost on any machine.
+  var pageRequestCount: Int {
+    var sum = 0
+    for counter in [SQLITE_DBSTATUS_CACHE_HIT, SQLITE_DBSTATUS_CACHE_MISS] {
+      var count: Int32 = 0
+      var highest: Int32 = 0
+      sqlite3_db_status(handle, counter, &count, &highest, 0)
+      sum += Int(count)
+    }
+    return sum
+  }
 
   /// Several statements without parameters or results.
   func script(_ sql: StaticString) throws(StoreError) {

@@ -1,3 +1,4 @@
+import CSQLite
 import ParleyVocabulary
 
 /// An entry with messages that were found.
@@ -132,12 +133,13 @@ extension Store {
 
   /// Not by a migration: a node that has little said keeps FTS5's code out of its memory. Tokens are cut and folded
   /// before; the tokenizer parts them at spaces, and takes every byte above 127 and these symbols for a part of one.
-  /// Ranks are not wanted, so neither are sizes.
+  /// Ranks are not wanted, so neither are sizes. Beginnings of one to three characters have lists of their own: without
+  /// them each step of a search for a letter would put together the lists of all words that begin with it.
   private func makeIndex() throws(StoreError) {
     try database.script(
       """
       CREATE VIRTUAL TABLE IF NOT EXISTS search USING fts5(
-        tokens, tokenize = "ascii tokenchars '#$+<=>^`|~'", columnsize = 0);
+        tokens, tokenize = "ascii tokenchars '#$+<=>^`|~'", prefix = '1 2 3', columnsize = 0);
       """)
   }
 
@@ -207,13 +209,14 @@ extension Store {
 
   /// A damaged index is built anew from the tokens beside it, which takes a second for 100,000 messages; no message
   /// depends on it.
-  private func repairing<T>(_ body: () throws(StoreError) -> T) throws(StoreError) -> T {
+  func repairing<T>(_ body: () throws(StoreError) -> T) throws(StoreError) -> T {
     do throws(StoreError) {
       return try body()
     } catch {
       switch error {
-      // A constraint that fails: parts of the index that do not fit together.
-      case .damaged, .unexpected: break
+      case .damaged: break
+      // Parts of the index that do not fit together. What else is unexpected (no memory, too large) says nothing of it.
+      case .unexpected(_, let code, _) where code & 0xFF == SQLITE_CONSTRAINT: break
       default: throw error
       }
       try database.transaction { () throws(StoreError) in

@@ -122,6 +122,7 @@ extension HTTPTests.RouteTests {
     (ParleyError.notInChannel(try! ChannelName("team")), 404, "not_in_channel"),
     (.otherSecret(try! ChannelName("team")), 409, "other_secret"),
     (.messageTooLong(byteCount: 30_001, byteCountMax: 30_000), 413, "message_too_long"),
+    (.searchTooLong(byteCount: 1_025, byteCountMax: 1_024), 413, "search_too_long"),
     (.queueFull("too much"), 503, "queue_full"),
     (.noSpace(path: "/x", needByteCount: 2, haveByteCount: 1), 507, "no_space"),
   ])

@@ -16,6 +16,11 @@ struct ErrorTests {
     await #expect(throws: ParleyError.notInChannel(channel)) { try await node.leave(channel) }
     await #expect(throws: ParleyError.noSuchPeer("nobody")) { _ = try await node.tell("x", peer: "nobody") }
     await #expect(throws: ParleyError.emptyMessage) { _ = try await node.tell("", peer: "nobody") }
+    let edge = String(repeating: "é", count: 512)
+    #expect(try await node.search(edge, in: nil, limit: 1).isEmpty)
+    await #expect(throws: ParleyError.searchTooLong(byteCount: 1_025, byteCountMax: 1_024)) {
+      _ = try await node.search(edge + "e", in: nil, limit: 1)
+    }
     let media = try #require(MediaID(bytes: [UInt8](repeating: 1, count: 32)))
     await #expect(throws: ParleyError.noSuchMedia(media)) { _ = try await node.download(media, to: .folder("/tmp")) }
     await #expect(throws: ParleyError.noSuchMedia(media)) { try await node.unshare(media) }

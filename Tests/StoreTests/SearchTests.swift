@@ -1,3 +1,4 @@
+import CSQLite
 import ParleyVocabulary
 import Testing
 
@@ -243,6 +244,52 @@ struct SearchTests {
     try store.indexAll()
     #expect(try store.found("开会") == ["three 开会", "two 开会", "one 开会"])
     try store.checkIndex()
+  }
+
+  /// What else SQLite may say is not mended by building the index anew, and would be made worse.
+  @Test func onlyADamagedIndexIsBuiltAnew() throws {
+    try store.say(["one"])
+    try store.indexAll()
+    let path = folder.store
+    let cases: [(StoreError, Int)] = [
+      (.damaged(path: path, reason: "malformed"), 2),
+      (.unexpected(path: path, code: SQLITE_CONSTRAINT | 6 << 8, reason: "constraint failed"), 2),
+      (.unexpected(path: path, code: SQLITE_NOMEM, reason: "out of memory"), 1),
+      (.unexpected(path: path, code: SQLITE_TOOBIG, reason: "too big"), 1),
+      (.full(path: path, reason: "full"), 1),
+    ]
+    for (error, count) in cases {
+      var tryCount = 0
+      #expect(throws: error) {
+        try store.repairing { () throws(StoreError) in
+          tryCount += 1
+          throw error
+        }
+      }
+      #expect(tryCount == count, "\(error)")
+    }
+    #expect(try store.found("one") == ["one"])
+  }
+
+  /// A letter with which many words begin: each step asks for few pages (300), however many there are. Without lists of
+  /// beginnings a step asks for 1,200 here, as one for "word" does.
+  @Test(arguments: ["w", "wo", "wor"])
+  func stepsOfASearchForABeginningAreBounded(_ beginning: String) throws {
+    // 32 words each, no two alike.
+    try store.say(
+      (0..<3_000).map { message in
+        (1...32).map { "word\(UInt64(message * 32 + $0) &* 0x9E37_79B9_7F4A_7C15)" }.joined(separator: " ")
+      })
+    try store.indexAll()
+    var search = StoreSearch(beginning, in: first, limit: 10_000)
+    var pageCounts: [Int] = []
+    while !search.isOver {
+      let before = store.database.pageRequestCount
+      try store.goOn(&search, matchCountMax: 100)
+      pageCounts.append(store.database.pageRequestCount - before)
+    }
+    #expect(try store.found(search).count == 3_000)
+    #expect(pageCounts.max()! < 600, "\(pageCounts)")
   }
 
   /// A store from before there was an index gets one.
