@@ -24,7 +24,7 @@ struct AnnouncedMedia: Sendable {
   }
 
   /// About what it takes.
-  private static func byteCount(_ message: Message) -> Int {
+  static func byteCount(_ message: Message) -> Int {
     256 + message.json.utf8.count
   }
 }

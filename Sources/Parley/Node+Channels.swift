@@ -55,13 +55,26 @@ extension Node {
     }
   }
 
+  /// In pages: the last 10,000 entries at once would be 20 MiB and more, for the few of them that announce media.
   private func restoreAnnouncements(_ engine: Engine, in joined: Hub.Joined) async {
-    guard let entries = try? await engine.store.history(of: joined.id, limit: AnnouncedMedia.countMax) else { return }
-    for (entry, cursor) in entries.reversed() {
-      for message in hub.messages(entry, channel: joined.id, name: joined.name, cursor: cursor) {
-        hub.note(message, in: joined.id)
+    let pageEntryCount = 100
+    var announcements: [Message] = []
+    var next: OrderKey?
+    var byteCount = 0
+    for _ in 0..<AnnouncedMedia.countMax / pageEntryCount {
+      let page = try? await engine.store.history(of: joined.id, before: next, limit: pageEntryCount)
+      for (entry, cursor) in page?.entries ?? [] {
+        let messages = hub.messages(entry, channel: joined.id, name: joined.name, cursor: cursor)
+        for message in messages.reversed() where message.media != nil {
+          announcements.append(message)
+          byteCount += AnnouncedMedia.byteCount(message)
+        }
       }
+      next = page?.next
+      // Older ones would be forgotten again at once.
+      if next == nil || byteCount > AnnouncedMedia.byteCountMax { break }
     }
+    for message in announcements.reversed() { hub.note(message, in: joined.id) }
   }
 
   /// Lowers our hand, says goodbye, and does not join again at the next start. History stays on disk; downloads from

@@ -32,6 +32,22 @@ struct MediaTests {
     try await ben.stop()
   }
 
+  /// The history is looked through in pages of 100 entries.
+  @Test func announcementsAreKnownAfterARestartHoweverMuchWasSaidBetween() async throws {
+    let channel = try name("media-tests-restart")
+    let ana = try await RunningNode("Ana")
+    try await ana.node.join(channel, secret: .open)
+    var shared: [MediaID] = []
+    for (file, textCount) in [99, 0, 130, 20].enumerated() {
+      shared.append(try await ana.node.share(path: ana.home.write([UInt8(file)], "file \(file)"), in: channel).id)
+      for text in 0..<textCount { _ = try await ana.node.send("text \(text)", to: channel, waiting: nil) }
+    }
+    try await ana.stop()
+    let again = try await RunningNode("Ana", home: ana.home)
+    #expect(try await again.node.media(of: channel).map(\.media.id) == shared)
+    try await again.stop()
+  }
+
   @Test func nothingIsReplacedUnlessAsked() async throws {
     let channel = try name("media-tests-replace")
     let ana = try await RunningNode("Ana")

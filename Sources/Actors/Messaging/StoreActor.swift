@@ -285,6 +285,18 @@ package actor StoreActor {
     }
   }
 
+  /// So many of them before a place in that order (nil: the last ones), and the place before which the next ones are;
+  /// nil when there are no more.
+  package func history(
+    of channel: ChannelID, before place: OrderKey?, limit: Int
+  ) throws(StoreError) -> (entries: [(entry: Entry, cursor: UInt64)], next: OrderKey?) {
+    let page = try store.entriesBefore(place, in: channel, limit: limit)
+    let entries = page.compactMap { stored in
+      (try? Entry(decoding: stored.bytes[...])).map { (entry: $0, cursor: stored.cursor) }
+    }
+    return (entries, page.count < limit ? nil : page.last?.order)
+  }
+
   package func outbox() throws(StoreError) -> [RestoredOutboxMessage] {
     let store = try store
     return try store.outbox().map { item in
