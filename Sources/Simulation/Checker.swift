@@ -137,7 +137,10 @@ struct Checker {
     case .failed(let request, let failure):
       answered(request, node, network)
       node.application.failures[request] = failure
-    case .entryStored(let channel, let entry, let cursor): tell(channel, entry, cursor, node, network)
+    case .entryStored(let channel, let entry, let cursor):
+      // What it has been told when it came back, while the notice was on its way, a subscriber knows by the cursor.
+      if cursor <= node.application.resumedThrough[channel, default: 0] { return }
+      tell(channel, entry, cursor, node, network)
     case .delivered(let channel, let log, let after, let through, let peer):
       let key = LogKey(author: node.peer, log: log)
       node.application.delivered[channel, default: [:]][key, default: [:]][peer] = through
@@ -204,6 +207,7 @@ struct Checker {
     let cursor = node.application.cursors[channel, default: 0]
     for row in node.store.arrivals[channel] ?? [] where row.cursor > cursor {
       tell(channel, row.entry, row.cursor, node, network)
+      node.application.resumedThrough[channel] = row.cursor
     }
   }
 

@@ -184,6 +184,7 @@ struct Application {
 
   var told: Set<Told> = []
   var cursors: [ChannelID: UInt64] = [:]
+  var resumedThrough: [ChannelID: UInt64] = [:]
   var peerMessages: Set<SimulatedStore.PeerKey> = []
   var peerCursor: UInt64 = 0
   /// What was to be said to whom, by the request.

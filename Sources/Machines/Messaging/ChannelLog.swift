@@ -401,7 +401,9 @@ struct ChannelLog: Sendable {
   private func agreedFloor(_ key: LogKey, isSure: Bool, _ now: Instant) -> UInt64? {
     let log = logs[key]!
     let floors = log.floors.filter { present[$0.key] != nil }
-    if let word = floors[key.author] { return word }
+    // What was kept from below its floor, such as a hand that is still up, is asked for first.
+    guard floors.keys.contains(where: { answered.contains($0) }) else { return nil }
+    if let word = floors[key.author], answered.contains(key.author) { return word }
     // An author who is there is the one to say what has gone of what it writes now.
     guard present[key.author]?.instance != key.log || answered.contains(key.author) else { return nil }
     let witnessCount = present.keys.count { headsHeard.contains($0) }
