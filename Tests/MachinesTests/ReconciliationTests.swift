@@ -34,43 +34,71 @@ extension Messages {
     return stored
   }
 
+  /// Lets time pass in steps, while members answer what they are asked with what they have; how often they were asked.
+  @discardableResult
+  mutating func pass(_ milliseconds: Int, answering holders: [PeerID: [Entry]], times: Int) -> Int {
+    var askedCount = 0
+    for _ in 0..<times {
+      pass(milliseconds)
+      for (peer, entries) in holders.sorted(by: { $0.key < $1.key }) where wanted(of: peer) != nil {
+        askedCount += 1
+        answer(peer, with: entries)
+      }
+    }
+    return askedCount
+  }
+
   var contiguous: UInt64 { machine.channels[garden]!.logs[danKey]?.stored ?? 0 }
 }
 
 private let absent = (1...6).map { entry(person(9), run: run(9), UInt64($0)) }
 
-@Test func whatNobodyHasAnyMoreIsPassedOver() {
+@Test func whatNobodyHasAnyMoreIsPassedOverOnceItsAuthorsRunIsOver() {
   var messages = Messages()
   messages.come(ben, run: run(2))
   messages.heads([Head(key: danKey, number: 6, floor: 3)], of: ben)
   messages.answer(ben, with: Array(absent[3...]))
-  // Somebody who has more may be found yet.
-  messages.pass(1_900)
-  #expect(messages.batches.isEmpty)
-  messages.pass(101)
+  messages.pass(100, answering: [ben: Array(absent[3...])], times: 50)
+  // What comes after the gap is shown; Dan may be somewhere, with all of it.
   #expect(messages.commitAll() == [4, 5, 6])
+  #expect(messages.contiguous == 0)
+  messages.come(person(9), run: run(99))
+  messages.pass(1_000, answering: [ben: Array(absent[3...]), person(9): []], times: 130)
+  _ = messages.commitAll()
   #expect(messages.contiguous == 6)
   // Nothing is missing, so nobody is asked.
-  messages.pass(10_000)
-  #expect(messages.wanted(of: ben) == nil)
+  let askedCount = messages.pass(100, answering: [ben: [], person(9): []], times: 100)
+  #expect(askedCount == 0)
+}
+
+@Test func anAuthorWhoStaysAwayForAnHourWritesNoMore() {
+  var messages = Messages()
+  messages.come(ben, run: run(2))
+  messages.heads([Head(key: danKey, number: 6, floor: 3)], of: ben)
+  messages.answer(ben, with: Array(absent[3...]))
+  messages.pass(10_000, answering: [ben: Array(absent[3...])], times: 350)
+  _ = messages.commitAll()
+  #expect(messages.contiguous == 0)
+  messages.pass(10_000, answering: [ben: Array(absent[3...])], times: 20)
+  _ = messages.commitAll()
+  #expect(messages.contiguous == 6)
 }
 
 @Test func whoHasMoreOfALogIsHeardBeforeItsBeginningIsSettled() {
   var messages = Messages()
+  messages.come(person(9), run: run(99))
   messages.come(ben, run: run(2))
   messages.come(cho, run: run(3))
   messages.heads([Head(key: danKey, number: 6, floor: 3)], of: ben)
-  // A second one is asked where the log begins there.
-  let asked = messages.sent(to: cho).contains { if case .heads(_, _, _, _, true) = $0 { true } else { false } }
-  #expect(asked)
+  // Another one is asked where the log begins there.
+  let asked = [cho, person(9)].filter { peer in
+    messages.sent(to: peer).contains { if case .heads(_, _, _, _, true) = $0 { true } else { false } }
+  }
+  #expect(asked.count == 1)
   messages.answer(ben, with: Array(absent[3...]))
   #expect(messages.contiguous == 0)
   messages.heads([Head(key: danKey, number: 6, floor: 1)], of: cho)
-  for _ in 0..<40 {
-    messages.pass(100)
-    messages.answer(cho, with: Array(absent[1...]))
-    messages.answer(ben, with: Array(absent[3...]))
-  }
+  messages.pass(100, answering: [cho: Array(absent[1...]), ben: Array(absent[3...]), person(9): []], times: 60)
   #expect(messages.commitAll().sorted() == [2, 3, 4, 5, 6])
   #expect(messages.contiguous == 6)
 }
@@ -113,15 +141,13 @@ private let absent = (1...6).map { entry(person(9), run: run(9), UInt64($0)) }
 /// Whoever said that it has what is missing may go before it was asked.
 @Test func whenTheOnlyHolderGoesTheRestIsPassedOver() {
   var messages = Messages()
+  messages.come(person(9), run: run(99))
   messages.come(ben, run: run(2))
   messages.come(cho, run: run(3))
   messages.heads([Head(key: danKey, number: 6, floor: 3)], of: ben)
   messages.heads([Head(key: danKey, number: 6, floor: 0)], of: cho)
   messages.handle(.memberGone(garden, cho))
-  for _ in 0..<60 {
-    messages.pass(100)
-    messages.answer(ben, with: Array(absent[3...]))
-  }
+  messages.pass(100, answering: [ben: Array(absent[3...]), person(9): []], times: 200)
   #expect(messages.commitAll() == [4, 5, 6])
   #expect(messages.contiguous == 6)
 }
@@ -285,14 +311,12 @@ func whenAMemberGoesOrBeginsAnewTheOthersCompareAtOnce(_ returns: Bool) {
 /// What waits below a floor is here: it is kept, and comes to the disk before the floor.
 @Test func whatIsHeldBelowAFloorIsKept() {
   var messages = Messages()
+  messages.come(person(9), run: run(99))
   messages.come(ben, run: run(2))
   messages.hear(absent[2])
   messages.hear(absent[5])
   messages.heads([Head(key: danKey, number: 6, floor: 5)], of: ben)
-  for _ in 0..<40 {
-    messages.pass(100)
-    messages.answer(ben, with: [])
-  }
+  messages.pass(100, answering: [ben: [], person(9): []], times: 28)
   #expect(messages.commitAll() == [3, 6])
   #expect(messages.machine.channels[garden]!.logs[danKey]!.held.isEmpty)
   #expect(messages.contiguous == 6)

@@ -8,7 +8,7 @@ private func texts(_ network: SimulatedNetwork, _ node: SimulatedNodeID) -> [Str
 }
 
 /// An author that is gone, and three who keep different lengths of what it said.
-private func library(seed: UInt64, keeping: [Int]) -> (SimulatedNetwork, [SimulatedNodeID]) {
+private func library(seed: UInt64, keeping: [Int], author keptCount: Int = 1) -> (SimulatedNetwork, [SimulatedNodeID]) {
   let network = SimulatedNetwork(seed: seed, conditions: SimulatedConditions(loss: 0.1))
   let author = network.addNode("Author")
   let holders = keeping.indices.map { network.addNode("Holder \($0)") }
@@ -19,8 +19,12 @@ private func library(seed: UInt64, keeping: [Int]) -> (SimulatedNetwork, [Simula
     network.run(for: .milliseconds(50))
   }
   network.run(for: .seconds(10))
+  // Its author comes back in a run of its own, and has kept little.
   network.crash(author)
   network.run(for: .seconds(20))
+  network.restart(author)
+  network.run(for: .seconds(20))
+  network.prune(author, "garden", keeping: keptCount)
   for (holder, count) in zip(holders, keeping) { network.prune(holder, "garden", keeping: count) }
   network.run(for: .seconds(1))
   return (network, holders)
@@ -41,7 +45,7 @@ func aNewcomerGetsTheLongestHistoryThatIsThere(_ seed: UInt64) {
 
 @Test(arguments: 1...10 as ClosedRange<UInt64>)
 func whatAllHaveLetGoIsGoneAndTheNextIsHeard(_ seed: UInt64) {
-  let (network, holders) = library(seed: seed, keeping: [0, 0, 0])
+  let (network, holders) = library(seed: seed, keeping: [0, 0, 0], author: 0)
   let newcomer = network.addNode("Newcomer")
   network.join(newcomer, "garden")
   network.run(for: .seconds(15))
@@ -59,7 +63,7 @@ func whatWasPassedOverStaysPassedOverAfterARestart(_ seed: UInt64) {
   let (network, _) = library(seed: seed, keeping: [5])
   let newcomer = network.addNode("Newcomer")
   network.join(newcomer, "garden")
-  network.run(for: .milliseconds(200 + Int(seed) * 150))
+  network.run(for: .milliseconds(1_700 + Int(seed) * 150))
   network.crash(newcomer)
   network.restart(newcomer)
   network.run(for: .seconds(15))

@@ -404,8 +404,12 @@ struct ChannelLog: Sendable {
     // What was kept from below its floor, such as a hand that is still up, is asked for first.
     guard floors.keys.contains(where: { answered.contains($0) }) else { return nil }
     if let word = floors[key.author], answered.contains(key.author) { return word }
-    // An author who is there is the one to say what has gone of what it writes now.
-    guard present[key.author]?.instance != key.log || answered.contains(key.author) else { return nil }
+    // While its author may still write it and keep it whole, cut off from us, the beginning is left open: what comes
+    // after it is shown all the same, and nothing that the author has not let go is acknowledged to it.
+    let isOver =
+      present[key.author].map { $0.instance != key.log }
+      ?? log.flooredSince.map { now - $0 >= MessagingRule.floorPatienceForAbsent } ?? false
+    guard isOver else { return nil }
     let witnessCount = present.keys.count { headsHeard.contains($0) }
     let isHeard = isSure || witnessCount == present.count
     let hasWaited = log.flooredSince.map { now - $0 >= MessagingRule.floorPatience } ?? false

@@ -32,9 +32,11 @@ enum MessagingRule {
   /// Up to so many logs their heads are compared at once, beyond it their buckets first.
   static let headsAtOnceMax = 64
   /// So many members are asked from where on they hold a log before the lowest is taken for its beginning.
-  static let floorWitnesses = 3
+  static let floorWitnesses = 8
   /// Or so long where there are fewer: a newcomer does not see everybody at once.
   static let floorPatience = Span.seconds(2)
+  /// After which the run of an author who is not there is taken to be over.
+  static let floorPatienceForAbsent = Span.seconds(3_600)
 }
 
 /// How much may wait for peers who are away, and how long.
