@@ -375,7 +375,7 @@ struct ChannelLog: Sendable {
   }
 
   /// Takes the lowest floor that members told for the beginning of a log: what is below is gone everywhere. `isSure`:
-  /// everybody present has been asked for it in vain. An author's word about its own log is enough. For others' logs it
+  /// everybody present has been asked for it in vain. An author's word about the log that it writes is enough. For others' logs it
   /// must be shown that the log goes on above the floor, or one lying member could make us skip what is yet to be
   /// written: there must be a genuine entry.
   mutating func settleFloors(isSure: Bool, _ channel: ChannelID, _ now: Instant) -> [MessagingRecord] {
@@ -403,7 +403,7 @@ struct ChannelLog: Sendable {
     let floors = log.floors.filter { present[$0.key] != nil }
     // What was kept from below its floor, such as a hand that is still up, is asked for first.
     guard floors.keys.contains(where: { answered.contains($0) }) else { return nil }
-    if let word = floors[key.author], answered.contains(key.author) { return word }
+    if present[key.author]?.instance == key.log, answered.contains(key.author) { return floors[key.author] }
     // While its author may still write it and keep it whole, cut off from us, the beginning is left open: what comes
     // after it is shown all the same, and nothing that the author has not let go is acknowledged to it.
     let isOver =
