@@ -375,9 +375,9 @@ struct ChannelLog: Sendable {
   }
 
   /// Takes the lowest floor that members told for the beginning of a log: what is below is gone everywhere. `isSure`:
-  /// everybody present has been asked for it in vain. An author's word about the log that it writes is enough. For others' logs it
-  /// must be shown that the log goes on above the floor, or one lying member could make us skip what is yet to be
-  /// written: there must be a genuine entry.
+  /// everybody present has been asked for it in vain. An author's word about the log that it writes is enough. For
+  /// others' logs it must be shown that the log goes on above the floor, or one lying member could make us skip what is
+  /// yet to be written: there must be a genuine entry.
   mutating func settleFloors(isSure: Bool, _ channel: ChannelID, _ now: Instant) -> [MessagingRecord] {
     var records: [MessagingRecord] = []
     for key in floored.sorted() {
