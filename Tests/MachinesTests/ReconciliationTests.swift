@@ -442,3 +442,24 @@ func whenAMemberGoesOrBeginsAnewTheOthersCompareAtOnce(_ returns: Bool) {
   }
   #expect((2...5).contains(answered))
 }
+
+/// One alone may lack the same: a dead author's last words stayed missing for 16 s.
+@Test func whenAMemberGoesSeveralAreComparedWithSoon() {
+  var messages = Messages(logs: [RestoredLog(key: danKey, contiguous: 1)])
+  let others = (20..<26).map { person(UInt64($0)) }
+  let other = HeadsDigest(of: [danKey: 2])
+  for (index, peer) in others.enumerated() { messages.come(peer, run: run(UInt64(20 + index)), digest: other) }
+  messages.heads([], of: others[0])
+  messages.come(ben, run: run(2))
+  messages.handle(.memberGone(garden, ben))
+  var compared: [PeerID] = []
+  for step in 1...10 {
+    messages.hear(entry(cho, run: run(3), UInt64(step)))
+    messages.pass(100)
+    for peer in others {
+      for case .heads(_, _, _, _, true) in messages.sent(to: peer) { compared.append(peer) }
+    }
+  }
+  #expect(compared.count == 3)
+  #expect(Set(compared).count == 3)
+}

@@ -71,6 +71,10 @@ struct ChannelLog: Sendable {
 
   var syncAt: Instant?
   var syncDelay = MessagingRule.digestPatience
+  /// With whom it was compared since all agreed: others come first.
+  var comparedWith: Set<PeerID> = []
+  /// How many more are to be compared with soon: one alone may lack what we lack.
+  var hurriedCount = 0
   /// Until then arrivals put comparing off: where somebody always writes they must not do so for ever.
   var patientUntil: Instant?
   var hasSynced = false

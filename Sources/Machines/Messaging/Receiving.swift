@@ -112,6 +112,8 @@ extension ChannelLog {
     syncDelay = MessagingRule.digestPatience
     syncAt = nil
     patientUntil = nil
+    comparedWith = []
+    hurriedCount = 0
   }
 
   /// Somebody's digest is another.
@@ -125,5 +127,7 @@ extension ChannelLog {
   mutating func isUneven(_ now: Instant, after wait: Span) {
     syncAt = min(syncAt ?? now + wait, now + wait)
     patientUntil = now
+    comparedWith = []
+    hurriedCount = MessagingRule.unevenOthers
   }
 }

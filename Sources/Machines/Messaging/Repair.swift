@@ -226,7 +226,8 @@ extension MessagingMachine {
     guard let at = channels[channel]!.syncAt, at <= now else { return [] }
     let log = channels[channel]!
     let differing = log.present.keys.filter { log.differs(from: $0) }.sorted()
-    guard let peer = differing.randomElement(using: &jitter) else {
+    let others = differing.filter { !log.comparedWith.contains($0) }
+    guard let peer = (others.isEmpty ? differing : others).randomElement(using: &jitter) else {
       channels[channel]!.syncAt = nil
       channels[channel]!.patientUntil = nil
       return []
@@ -238,9 +239,17 @@ extension MessagingMachine {
       channels[channel]!.syncAt = arrival + MessagingRule.digestPatience
       return []
     }
-    channels[channel]!.patientUntil = now + log.syncDelay + MessagingRule.digestPatience
-    channels[channel]!.syncAt = now + log.syncDelay
-    channels[channel]!.syncDelay = min(log.syncDelay * 2, MessagingRule.syncSlowest)
+    if others.isEmpty { channels[channel]!.comparedWith = [] }
+    channels[channel]!.comparedWith.insert(peer)
+    if log.hurriedCount > 0 {
+      channels[channel]!.hurriedCount -= 1
+      channels[channel]!.patientUntil = now
+      channels[channel]!.syncAt = now + jitter.span(MessagingRule.unevenJitter.0, MessagingRule.unevenJitter.1)
+    } else {
+      channels[channel]!.patientUntil = now + log.syncDelay + MessagingRule.digestPatience
+      channels[channel]!.syncAt = now + log.syncDelay
+      channels[channel]!.syncDelay = min(log.syncDelay * 2, MessagingRule.syncSlowest)
+    }
     return compare(channel, with: peer)
   }
 }
