@@ -2,11 +2,11 @@ import Glibc
 import Synchronization
 
 /// A thread of its own as an executor: for what blocks (SQLite, disk, hashing), which must never hold a thread of the
-/// cooperative pool.
+/// cooperative pool. A task that prefers it is woken here and not on a thread of the pool, which would hand it over.
 ///
 /// Every job runs, also one that arrives after `stop()`: then a thread is started that ends when nothing is left, so
 /// that a call that was on its way while the node stopped does not wait for ever.
-package final class ThreadExecutor: SerialExecutor {
+package final class ThreadExecutor: SerialExecutor, TaskExecutor {
   private struct State {
     var jobs: [UnownedJob] = []
     var isStopped = false
@@ -68,7 +68,9 @@ package final class ThreadExecutor: SerialExecutor {
         wakeUp.wait()
         continue
       }
-      for job in jobs { job.runSynchronously(on: asUnownedSerialExecutor()) }
+      for job in jobs {
+        job.runSynchronously(isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
+      }
     }
   }
 }

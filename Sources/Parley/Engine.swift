@@ -18,7 +18,9 @@ final class Engine: Sendable {
   let media: MediaActor
   private let switchboard: Switchboard
   private let alarms: Alarms
-  private let threads: [ThreadExecutor]
+  private let storeThread: ThreadExecutor
+  private let serveThread = ThreadExecutor()
+  private let landThread = ThreadExecutor()
   private let serveDisk: DiskActor
   private let landDisk: DiskActor
   private let serveMail = Mailbox<DiskMail>()
@@ -109,9 +111,7 @@ final class Engine: Sendable {
     self.alarms = alarms
     self.pause = pause
     self.store = store
-    let serveThread = ThreadExecutor()
-    let landThread = ThreadExecutor()
-    threads = [storeThread, serveThread, landThread]
+    self.storeThread = storeThread
     serveDisk = DiskActor(executor: serveThread)
     landDisk = DiskActor(executor: landThread)
     media = MediaActor(
@@ -132,12 +132,14 @@ final class Engine: Sendable {
       switchboard, executor: transport.executor)
   }
 
+  /// Each task stays on its actor's thread: mail wakes it there, not on a thread of Swift's pool that hands it over.
   func addTasks(to group: inout TaskGroup<Void>) {
-    group.addTask { await self.links.run() }
+    let loop = links.transport.executor
+    group.addTask(executorPreference: loop) { await self.links.run() }
     group.addTask { await self.login.run() }
-    group.addTask { await self.membership.run() }
-    group.addTask { await self.messaging.run() }
-    group.addTask { await self.store.run() }
+    group.addTask(executorPreference: loop) { await self.membership.run() }
+    group.addTask(executorPreference: loop) { await self.messaging.run() }
+    group.addTask(executorPreference: storeThread) { await self.store.run() }
     group.addTask { await self.runMedia() }
   }
 
@@ -145,8 +147,8 @@ final class Engine: Sendable {
   private func runMedia() async {
     await withTaskGroup(of: Void.self) { group in
       group.addTask { await self.media.run() }
-      group.addTask { await self.serveDisk.run(self.serveMail, self.switchboard) }
-      group.addTask { await self.landDisk.run(self.landMail, self.switchboard) }
+      group.addTask(executorPreference: self.serveThread) { await self.serveDisk.run(self.serveMail, self.switchboard) }
+      group.addTask(executorPreference: self.landThread) { await self.landDisk.run(self.landMail, self.switchboard) }
     }
     switchboard.store.close()
   }
@@ -170,6 +172,6 @@ final class Engine: Sendable {
 
   func close() {
     alarms.stop()
-    for thread in threads { thread.stop() }
+    for thread in [storeThread, serveThread, landThread] { thread.stop() }
   }
 }

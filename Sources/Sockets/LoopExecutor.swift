@@ -3,7 +3,9 @@ import Glibc
 import Synchronization
 
 /// A libuv loop on a thread of its own, as a serial executor. An actor that returns it as its `unownedExecutor` is
-/// isolated on the loop's thread, so libuv's callbacks enter it with `assumeIsolated`, without a hop.
+/// isolated on the loop's thread, so libuv's callbacks enter it with `assumeIsolated`, without a hop. A task of such an
+/// actor that is given this as its executor goes on here after every wait; any other task is first woken on a thread of
+/// Swift's pool, which then hands it over: two changes of threads instead of none.
 ///
 /// Every job runs, also one that arrives after `end()`: then a thread is started that ends when the queue is empty, so
 /// that nobody awaits for ever.
@@ -11,7 +13,7 @@ import Synchronization
 /// `@unchecked Sendable`: `state` and `thread` are synchronised; the libuv handles are touched by `init` before the
 /// thread exists and after that only on the thread, but for `uv_async_send`, which may be called from anywhere while
 /// the handle is open: it is called under the lock of `state`, whose phase says whether the handle is open.
-final class LoopExecutor: SerialExecutor, @unchecked Sendable {
+final class LoopExecutor: SerialExecutor, TaskExecutor, @unchecked Sendable {
   private enum Phase {
     /// → `ending`: `end()` is called.
     case running
@@ -199,6 +201,8 @@ final class LoopExecutor: SerialExecutor, @unchecked Sendable {
   }
 
   private func run(_ jobs: [UnownedJob]) {
-    for job in jobs { job.runSynchronously(on: asUnownedSerialExecutor()) }
+    for job in jobs {
+      job.runSynchronously(isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
+    }
   }
 }

@@ -50,7 +50,7 @@ package final class UVTransport: Transport, @unchecked Sendable {
 
   deinit { loop.end() }
 
-  package var executor: any SerialExecutor { loop }
+  package var executor: any SerialExecutor & TaskExecutor { loop }
 
   package func now() -> Instant {
     var time = timespec()

@@ -79,8 +79,9 @@ package enum TransportError: Error, Sendable, Equatable, CustomStringConvertible
 /// twice. Calls for a connection that has ended are without effect, since its `.closed` may be on its way. Sockets
 /// gives the real one (libuv), Simulation another.
 package protocol Transport: AnyObject, Sendable {
-  /// Where events arrive and calls must be made. An actor that returns this as its executor is entered without a hop.
-  var executor: any SerialExecutor { get }
+  /// Where events arrive and calls must be made. An actor that returns this as its executor is entered without a hop,
+  /// and its task, when it prefers this executor, goes on here after every wait.
+  var executor: any SerialExecutor & TaskExecutor { get }
 
   /// Monotonic, goes on while the machine sleeps (CLOCK_BOOTTIME).
   func now() -> Instant

@@ -25,7 +25,7 @@ final class FakeTransport: Transport {
 
   deinit { thread.stop() }
 
-  var executor: any SerialExecutor { thread }
+  var executor: any SerialExecutor & TaskExecutor { thread }
   func now() -> Instant { Instant(microseconds: 1_000_000) }
 
   func start(

@@ -7,7 +7,7 @@ import ParleyWire
 /// Carries bytes: opens and seals datagrams and sessions, and runs the links machine. Its executor is the transport's
 /// thread, so what the network does enters it without a hop.
 package actor LinksActor {
-  let transport: any Transport
+  package nonisolated let transport: any Transport
   let identity: Identity
   let instance: Instance
   let switchboard: Switchboard
