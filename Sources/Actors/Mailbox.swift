@@ -48,7 +48,7 @@ package final class Mailbox<Mail: Sendable>: Sendable {
   }
 
   /// Everything that waits, as soon as there is any; empty once the mailbox is closed and read out. Stays on the
-  /// caller's actor; the caller's task should prefer the actor's executor, since it is woken there and not on the actor.
+  /// caller's actor. The caller's task should prefer the actor's executor: where that is, it is woken.
   package nonisolated(nonsending) func next() async -> [Mail] {
     await withCheckedContinuation { continuation in
       let ready = state.withLock { state -> [Mail]? in
