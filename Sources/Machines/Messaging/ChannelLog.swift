@@ -10,13 +10,29 @@ struct ChannelLog: Sendable {
     var acknowledged: UInt64 = 0
   }
 
-  struct Request: Equatable, Sendable {
+  struct Request: Sendable {
     let peer: PeerID
     let id: UInt64
     var deadline: Instant
+    let ranges: [LogRange]
+    /// The last of the ranges of which something came, and whether its end came.
+    var reached: (index: Int, isWhole: Bool)?
     /// What had arrived in the channel when the deadline was set.
     var arrivalCount: UInt64
     var hasProgressed = false
+
+    /// A part of the answer, which is in the order of the ranges: its last entry says how far it has come.
+    mutating func came(_ entries: [[UInt8]]) {
+      guard let last = entries.last else { return }
+      hasProgressed = true
+      reached = (0, false)
+      guard let entry = try? Entry(decoding: last[...]),
+        let index = ranges.firstIndex(where: {
+          $0.key == entry.key && $0.from <= entry.number && entry.number <= $0.through
+        })
+      else { return }
+      reached = (index, entry.number == ranges[index].through)
+    }
   }
 
   private(set) var logs: [LogKey: LogState] = [:]
@@ -145,8 +161,7 @@ struct ChannelLog: Sendable {
     }
     lacking.remove(key)
     guard floored.remove(key) != nil else { return }
-    logs[key]?.floors = [:]
-    logs[key]?.flooredSince = nil
+    logs[key]?.forgetFloors()
   }
 
   /// Somebody says this number exists. Anybody can say so: names alone take bounded room, and none from real logs.
@@ -213,7 +228,11 @@ struct ChannelLog: Sendable {
       return [entry]
     }
     let byteCount = MessagingRecord.byteCount(of: entry)
-    guard heldByteCount + byteCount <= MessagingRule.heldByteCountMax else { return [] }
+    guard heldByteCount + byteCount <= MessagingRule.heldByteCountMax else {
+      // Whoever gave it has to be asked again.
+      logs[entry.key]!.gaveAll = []
+      return []
+    }
     logs[entry.key]!.hold(entry, since: now)
     heldByteCount += byteCount
     arrivalCount += 1
@@ -273,11 +292,19 @@ struct ChannelLog: Sendable {
   // MARK: Asking
 
   mutating func triedInVain(_ peer: PeerID) { tried.insert(peer) }
-  mutating func answeredToTheEnd(_ peer: PeerID) { answered.insert(peer) }
+  /// An answer may end where it gets too long: of a log without a later one in it more may be to come.
+  mutating func answeredToTheEnd(_ request: Request) {
+    answered.insert(request.peer)
+    let whole = request.reached.map { $0.isWhole ? $0.index + 1 : $0.index } ?? request.ranges.count
+    var keys = Set(request.ranges[..<whole].map(\.key))
+    keys.subtract(request.ranges[whole...].map(\.key))
+    for key in keys where floored.contains(key) { logs[key]!.gaveAll.insert(request.peer) }
+  }
   /// It may have more now.
   mutating func worthAsking(_ peer: PeerID) {
     tried.remove(peer)
     answered.remove(peer)
+    for key in floored { logs[key]!.gaveAll.remove(peer) }
   }
   /// Whoever was asked in vain may be asked again.
   mutating func progressed() {
@@ -350,6 +377,7 @@ struct ChannelLog: Sendable {
 
   mutating func forget(_ peer: PeerID) {
     headsHeard.remove(peer)
+    for key in floored { logs[key]!.gaveAll.remove(peer) }
     settled[peer] = nil
     namesMore.remove(peer)
     answeredHeadsAt[peer] = nil
@@ -394,8 +422,11 @@ struct ChannelLog: Sendable {
       records.append(.floor(channel, key, floor))
       records += released(key, now).map { .entry(channel, $0) }
       progressed()
-      if logs[key]!.floors.values.allSatisfy({ $0 <= logs[key]!.queued }) { floored.remove(key) }
       note(key)
+      if floored.contains(key), logs[key]!.floors.values.allSatisfy({ $0 <= logs[key]!.queued }) {
+        floored.remove(key)
+        logs[key]!.forgetFloors()
+      }
     }
     floorsDue = floored.compactMap { logs[$0]!.flooredSince.map { $0 + MessagingRule.floorPatience } }
       .filter { $0 > now }.min()
@@ -406,8 +437,8 @@ struct ChannelLog: Sendable {
     let log = logs[key]!
     let floors = log.floors.filter { present[$0.key] != nil }
     // What was kept from below its floor, such as a hand that is still up, is asked for first.
-    guard floors.keys.contains(where: { answered.contains($0) }) else { return nil }
-    if present[key.author]?.instance == key.log, answered.contains(key.author) { return floors[key.author] }
+    guard floors.keys.contains(where: { log.gaveAll.contains($0) }) else { return nil }
+    if present[key.author]?.instance == key.log, log.gaveAll.contains(key.author) { return floors[key.author] }
     // While its author may still write it and keep it whole, cut off from us, the beginning is left open: what comes
     // after it is shown all the same, and nothing that the author has not let go is acknowledged to it.
     let isOver =
@@ -420,7 +451,7 @@ struct ChannelLog: Sendable {
     guard witnessCount >= MessagingRule.floorWitnesses || (isHeard && hasWaited), let genuine = log.highestGenuine
     else { return nil }
     // Whoever said that it has what is missing, and when asked answered without it, is left out by then.
-    let likely = floors.filter { !isSure || $0.value > log.queued || !answered.contains($0.key) }
+    let likely = floors.filter { !isSure || $0.value > log.queued || !log.gaveAll.contains($0.key) }
     return likely.values.min().map { min($0, genuine - 1) }
   }
 

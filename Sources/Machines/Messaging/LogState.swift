@@ -23,6 +23,8 @@ struct LogState: Equatable, Sendable {
   var floors: [PeerID: UInt64] = [:]
   /// Since when one of them is above what is here.
   var flooredSince: Instant?
+  /// Who, since then, was asked for what is missing and gave all that it has of it.
+  var gaveAll: Set<PeerID> = []
 
   init(floor: UInt64 = 0, contiguous: UInt64 = 0, beyond: RangeSet<UInt64> = RangeSet()) {
     self.floor = floor
@@ -42,6 +44,12 @@ struct LogState: Equatable, Sendable {
   var highestGenuine: UInt64? {
     let highest = max(beyond.last ?? 0, held.keys.max() ?? 0)
     return highest > queued ? highest : nil
+  }
+
+  mutating func forgetFloors() {
+    floors = [:]
+    flooredSince = nil
+    gaveAll = []
   }
 
   func has(_ number: UInt64) -> Bool { number <= queued || beyond.contains(number) || held[number] != nil }

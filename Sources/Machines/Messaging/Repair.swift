@@ -45,7 +45,7 @@ extension MessagingMachine {
     let id = nextRequest
     nextRequest += 1
     channels[channel]!.request = .init(
-      peer: peer, id: id, deadline: now + MessagingRule.repairTimeout, arrivalCount: arrivalCount)
+      peer: peer, id: id, deadline: now + MessagingRule.repairTimeout, ranges: ranges, arrivalCount: arrivalCount)
     channels[channel]!.lastAsked = (peer, arrivalCount)
     return [toSession(peer, .want(channel, request: id, ranges))]
   }
@@ -193,14 +193,14 @@ extension MessagingMachine {
     var effects: [MessagingEffect] = []
     for bytes in entries { effects += heard(channel, bytes, now) }
     guard let active = channels[channel]!.request, active.peer == peer, active.id == request else { return effects }
-    if !entries.isEmpty { channels[channel]!.request!.hasProgressed = true }
+    channels[channel]!.request!.came(entries)
     // Who drips what nobody can use does not keep others from being asked.
     if channels[channel]!.arrivalCount > active.arrivalCount {
       channels[channel]!.request!.deadline = now + MessagingRule.repairTimeout
       channels[channel]!.request!.arrivalCount = channels[channel]!.arrivalCount
     }
     if isLast {
-      channels[channel]!.answeredToTheEnd(peer)
+      channels[channel]!.answeredToTheEnd(channels[channel]!.request!)
       if !channels[channel]!.request!.hasProgressed { channels[channel]!.triedInVain(peer) }
       channels[channel]!.request = nil
       // The signatures of this answer are checked before the next question is put.
