@@ -305,7 +305,7 @@ func whenAMemberGoesOrBeginsAnewTheOthersCompareAtOnce(_ returns: Bool) {
   log.raiseFloor(9)
   #expect(log.stored == 10)
   #expect(log.isLacking == false)
-  #expect(log.missing(danKey, countMax: 8) == [])
+  #expect(log.missing(countMax: 8) == [])
 }
 
 /// What waits below a floor is here: it is kept, and comes to the disk before the floor.

@@ -230,7 +230,7 @@ struct ChannelLog: Sendable {
     let byteCount = MessagingRecord.byteCount(of: entry)
     guard heldByteCount + byteCount <= MessagingRule.heldByteCountMax else {
       // Whoever gave it has to be asked again.
-      logs[entry.key]!.gaveAll = []
+      logs[entry.key]!.gaveAll = [:]
       return []
     }
     logs[entry.key]!.hold(entry, since: now)
@@ -298,13 +298,15 @@ struct ChannelLog: Sendable {
     let whole = request.reached.map { $0.isWhole ? $0.index + 1 : $0.index } ?? request.ranges.count
     var keys = Set(request.ranges[..<whole].map(\.key))
     keys.subtract(request.ranges[whole...].map(\.key))
-    for key in keys where floored.contains(key) { logs[key]!.gaveAll.insert(request.peer) }
+    for range in request.ranges where keys.contains(range.key) && floored.contains(range.key) {
+      logs[range.key]!.gaveAll[request.peer] = range.through
+    }
   }
   /// It may have more now.
   mutating func worthAsking(_ peer: PeerID) {
     tried.remove(peer)
     answered.remove(peer)
-    for key in floored { logs[key]!.gaveAll.remove(peer) }
+    for key in floored { logs[key]!.gaveAll[peer] = nil }
   }
   /// Whoever was asked in vain may be asked again.
   mutating func progressed() {
@@ -331,7 +333,9 @@ struct ChannelLog: Sendable {
     var askedCount = 0
     var ranges: [LogRange] = []
     for key in keys[start...] + keys[..<start] {
-      ranges += logs[key]!.missing(key, countMax: 8)
+      ranges += logs[key]!.missing(countMax: 8).map {
+        LogRange(key: key, from: $0.lowerBound, through: $0.upperBound - 1)
+      }
       lastAskedKey = key
       askedKeys.insert(key)
       askedCount += 1
@@ -377,7 +381,7 @@ struct ChannelLog: Sendable {
 
   mutating func forget(_ peer: PeerID) {
     headsHeard.remove(peer)
-    for key in floored { logs[key]!.gaveAll.remove(peer) }
+    for key in floored { logs[key]!.gaveAll[peer] = nil }
     settled[peer] = nil
     namesMore.remove(peer)
     answeredHeadsAt[peer] = nil
@@ -436,9 +440,9 @@ struct ChannelLog: Sendable {
   private func agreedFloor(_ key: LogKey, isSure: Bool, _ now: Instant) -> UInt64? {
     let log = logs[key]!
     let floors = log.floors.filter { present[$0.key] != nil }
-    // What was kept from below its floor, such as a hand that is still up, is asked for first.
-    guard floors.keys.contains(where: { log.gaveAll.contains($0) }) else { return nil }
-    if present[key.author]?.instance == key.log, log.gaveAll.contains(key.author) { return floors[key.author] }
+    if present[key.author]?.instance == key.log, let floor = floors[key.author], log.gave(key.author, through: floor) {
+      return floor
+    }
     // While its author may still write it and keep it whole, cut off from us, the beginning is left open: what comes
     // after it is shown all the same, and nothing that the author has not let go is acknowledged to it.
     let isOver =
@@ -451,8 +455,10 @@ struct ChannelLog: Sendable {
     guard witnessCount >= MessagingRule.floorWitnesses || (isHeard && hasWaited), let genuine = log.highestGenuine
     else { return nil }
     // Whoever said that it has what is missing, and when asked answered without it, is left out by then.
-    let likely = floors.filter { !isSure || $0.value > log.queued || !log.gaveAll.contains($0.key) }
-    return likely.values.min().map { min($0, genuine - 1) }
+    let likely = floors.filter { !isSure || $0.value > log.queued || log.gaveAll[$0.key] == nil }
+    guard let floor = likely.values.min().map({ min($0, genuine - 1) }) else { return nil }
+    // What was kept from below its floor, such as a hand that is still up, has to be here first.
+    return floors.keys.contains { log.gave($0, through: floor) } ? floor : nil
   }
 
   var nextDue: Instant? {

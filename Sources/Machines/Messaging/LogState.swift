@@ -23,8 +23,8 @@ struct LogState: Equatable, Sendable {
   var floors: [PeerID: UInt64] = [:]
   /// Since when one of them is above what is here.
   var flooredSince: Instant?
-  /// Who, since then, was asked for what is missing and gave all that it has of it.
-  var gaveAll: Set<PeerID> = []
+  /// Who, since then, was asked for what is missing and gave all that it has of it, and up to which number.
+  var gaveAll: [PeerID: UInt64] = [:]
 
   init(floor: UInt64 = 0, contiguous: UInt64 = 0, beyond: RangeSet<UInt64> = RangeSet()) {
     self.floor = floor
@@ -46,10 +46,16 @@ struct LogState: Equatable, Sendable {
     return highest > queued ? highest : nil
   }
 
+  /// Whether a member has nothing of what is missing up to this number.
+  func gave(_ peer: PeerID, through floor: UInt64) -> Bool {
+    guard let end = gaveAll[peer] else { return false }
+    return missing(countMax: .max).allSatisfy { min($0.upperBound - 1, floor) <= end || $0.lowerBound > floor }
+  }
+
   mutating func forgetFloors() {
     floors = [:]
     flooredSince = nil
-    gaveAll = []
+    gaveAll = [:]
   }
 
   func has(_ number: UInt64) -> Bool { number <= queued || beyond.contains(number) || held[number] != nil }
@@ -143,19 +149,19 @@ struct LogState: Equatable, Sendable {
   }
 
   /// What is missing, lowest first, at most `countMax` runs.
-  func missing(_ key: LogKey, countMax: Int) -> [LogRange] {
+  func missing(countMax: Int) -> [Range<UInt64>] {
     guard isLacking else { return [] }
     var here = beyond
     for number in held.keys { here.insert(contentsOf: number..<number + 1) }
-    var ranges: [LogRange] = []
+    var runs: [Range<UInt64>] = []
     var from = queued + 1
     for run in here.ranges where run.upperBound > from {
-      if run.lowerBound > from { ranges.append(LogRange(key: key, from: from, through: run.lowerBound - 1)) }
+      if run.lowerBound > from { runs.append(from..<run.lowerBound) }
       from = run.upperBound
-      if ranges.count == countMax { return ranges }
+      if runs.count == countMax { return runs }
     }
-    if from <= announced { ranges.append(LogRange(key: key, from: from, through: announced)) }
-    return ranges
+    if from <= announced { runs.append(from..<announced + 1) }
+    return runs
   }
 }
 
