@@ -48,6 +48,12 @@ extension Messages {
     return askedCount
   }
 
+  /// What was asked of a member last.
+  func question(to peer: PeerID) -> (request: UInt64, ranges: [LogRange])? {
+    for case .want(garden, let request, let ranges) in sent(to: peer) { return (request, ranges) }
+    return nil
+  }
+
   var contiguous: UInt64 { machine.channels[garden]!.logs[danKey]?.stored ?? 0 }
 }
 

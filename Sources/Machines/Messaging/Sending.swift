@@ -127,3 +127,29 @@ extension ChannelLog {
       items: batch.map { Entry.Item(kind: $0.kind, body: $0.json) })
   }
 }
+
+/// What waits to be said, oldest first.
+struct SubmissionQueue: Sendable {
+  private var items: [Submission] = []
+  private var start = 0
+  private(set) var byteCount = 0
+
+  var first: Submission? { start < items.count ? items[start] : nil }
+  var waiting: ArraySlice<Submission> { items[start...] }
+
+  mutating func append(_ submission: Submission) {
+    items.append(submission)
+    byteCount += submission.json.count
+  }
+
+  mutating func take(_ count: Int) -> [Submission] {
+    let taken = Array(items[start..<start + count])
+    start += count
+    byteCount -= taken.reduce(0) { $0 + $1.json.count }
+    if start * 2 > items.count {
+      items.removeFirst(start)
+      start = 0
+    }
+    return taken
+  }
+}
