@@ -1,10 +1,11 @@
 import Glibc
 import Parley
 
-/// One node of `Scripts/bench messages`, used through the Swift API as any application uses it.
+/// One node of `Scripts/bench`, used through the Swift API as any application uses it.
 ///
 ///     ParleyBenchmark sub WORDS INDEX LATENCIES HOME
 ///     ParleyBenchmark pub WORDS SUBSCRIBERS HOME
+///     ParleyBenchmark media INTERFACE HOME
 @main enum Benchmark {
   static func main() async {
     let words = CommandLine.arguments
@@ -14,8 +15,14 @@ import Parley
         try await subscribe(Words(path: words[2]), Int(words[3])!, latencies: words[4], home: words[5])
       case "pub" where words.count == 5 && Int(words[3]) != nil:
         try await publish(Words(path: words[2]), Int(words[3])!, home: words[4])
+      case "media" where words.count == 4:
+        let orders = readOrders()
+        try await withNode(words[3], "Bench", interface: words[2]) { node, channel in
+          try await MediaNode(node: node, channel: channel).obey(orders)
+        }
       default:
-        note("usage: ParleyBenchmark sub WORDS INDEX LATENCIES HOME | pub WORDS SUBSCRIBERS HOME")
+        note(
+          "usage: ParleyBenchmark sub WORDS INDEX LATENCIES HOME | pub WORDS SUBSCRIBERS HOME | media INTERFACE HOME")
         exit(64)
       }
     } catch {
@@ -27,9 +34,10 @@ import Parley
   private static func note(_ line: String) { _ = (line + "\n").withCString { write(2, $0, strlen($0)) } }
 
   private static func withNode(
-    _ home: String, _ name: String, _ body: @escaping @Sendable (Node, ChannelName) async throws -> Void
+    _ home: String, _ name: String, interface: String = "lo",
+    _ body: @escaping @Sendable (Node, ChannelName) async throws -> Void
   ) async throws {
-    let node = try Node(NodeSettings(home: home, displayName: name, interfaces: ["lo"])) { trouble in
+    let node = try Node(NodeSettings(home: home, displayName: name, interfaces: [interface])) { trouble in
       note("\(name): \(trouble.escapedLine)")
     }
     let channel = try ChannelName("bench")
