@@ -2,8 +2,8 @@ import Glibc
 import Parley
 import Synchronization
 
-/// A node of `Scripts/bench media`: shares, downloads, writes and hears as it is told on the standard input. An order is
-/// a line `NUMBER WORD …`; orders run beside each other, and each is answered by a line of JSON that has its number.
+/// A node of `Scripts/bench media`: shares, downloads, writes and hears as it is told on the standard input. An order
+/// is a line `NUMBER WORD …`; orders run beside each other, and each is answered by a line of JSON with its number.
 struct MediaNode: Sendable {
   /// Nanoseconds that others may take to come online, or to announce what is to be downloaded.
   private static let patience: UInt64 = 60_000_000_000
