@@ -1,6 +1,7 @@
 import ParleyMachines
 import ParleySealing
 import ParleyVocabulary
+import ParleyWire
 
 /// The five mailboxes of a node, and the way from one machine to another: the Router says whose an event is.
 package final class Switchboard: Sendable {
@@ -52,7 +53,7 @@ package enum LinksMail: Sendable {
   case uninstall(ChannelID)
   /// A connection for media to this peer; answered by `MediaMail.opened` or `.closed` under this link.
   case openMedia(LinkID, PeerID)
-  case sendMedia(LinkID, [[UInt8]])
+  case sendMedia(LinkID, [MediaMessage])
   case closeMedia(LinkID)
   /// Post `.woke` then. An earlier moment replaces a later one.
   case wake(Sleeper, at: Instant)
@@ -65,7 +66,7 @@ package enum MediaMail: Sendable {
   case opened(LinkID, PeerID, channels: [ChannelID], isInitiator: Bool)
   case closed(LinkID)
   /// Opened payloads of one read.
-  case payloads(LinkID, [[UInt8]])
+  case payloads(LinkID, [ArraySlice<UInt8>])
   /// Of what was queued for this link, so much still waits.
   case writable(LinkID, queuedByteCount: Int)
   case disk(DiskNews)

@@ -114,11 +114,12 @@ final class Engine: Sendable {
     self.storeThread = storeThread
     serveDisk = DiskActor(executor: serveThread)
     landDisk = DiskActor(executor: landThread)
-    media = MediaActor(
-      switchboard, serveDisk: serveMail, landDisk: landMail, wake: { alarms.wake(0, at: $0) })
     self.incarnation = incarnation
     self.introductions = introductions
     let transport = UVTransport()
+    media = MediaActor(
+      switchboard, serveDisk: serveMail, landDisk: landMail, executor: transport.executor,
+      wake: { alarms.wake(0, at: $0) })
     links = LinksActor(
       LinksMachine(me: me, instance: instance), identity: profile.identity, transport: transport,
       switchboard: switchboard)
@@ -146,7 +147,7 @@ final class Engine: Sendable {
   /// Broken downloads are written down last: the store ends after them.
   private func runMedia() async {
     await withTaskGroup(of: Void.self) { group in
-      group.addTask { await self.media.run() }
+      group.addTask(executorPreference: self.links.transport.executor) { await self.media.run() }
       group.addTask(executorPreference: self.serveThread) { await self.serveDisk.run(self.serveMail, self.switchboard) }
       group.addTask(executorPreference: self.landThread) { await self.landDisk.run(self.landMail, self.switchboard) }
     }

@@ -67,6 +67,22 @@ package struct FrameSealer: Sendable {
     try encrypt(place, in: &bytes, orShortenTo: start)
   }
 
+  /// The same for a payload that `write` appends, so that it is put together where it is sealed.
+  package func seal(appendingTo bytes: inout [UInt8], _ write: (inout [UInt8]) -> Void) throws(FrameError) {
+    let start = bytes.count
+    let length = try reserve(0, in: &bytes)
+    write(&bytes)
+    let sealedByteCount = bytes.count - length.lowerBound + NoiseCipher.tagByteCount
+    guard sealedByteCount <= Limit.sealedPayloadByteCountMax else {
+      bytes.removeLast(bytes.count - start)
+      throw .tooLong(byteCount: sealedByteCount, byteCountMax: Limit.sealedPayloadByteCountMax)
+    }
+    bytes[start] = UInt8(sealedByteCount >> 8)
+    bytes[start + 1] = UInt8(sealedByteCount & 0xFF)
+    bytes.append(contentsOf: repeatElement(0, count: NoiseCipher.tagByteCount))
+    try encrypt(length.lowerBound..<bytes.count, in: &bytes, orShortenTo: start)
+  }
+
   /// Appends the length; the sealed payload's place comes after it.
   private func reserve(_ payloadByteCount: Int, in bytes: inout [UInt8]) throws(FrameError) -> Range<Int> {
     let sealedByteCount = payloadByteCount + NoiseCipher.tagByteCount
@@ -141,24 +157,96 @@ package struct FrameOpener: Sendable {
     }
   }
 
-  private mutating func open() throws(FrameError) -> [UInt8]? {
-    guard waitingByteCount >= FrameSealer.lengthByteCount else { return nil }
-    let sealedByteCount = Int(buffer[start]) << 8 | Int(buffer[start + 1])
+  /// Opens every frame that is whole with these bytes behind what was received before. The payloads share one memory.
+  /// A frame that is refused comes after those before it, then and ever after.
+  package mutating func openAll(_ received: [UInt8]) -> (payloads: [ArraySlice<UInt8>], failure: FrameError?) {
+    if let failure { return ([], failure) }
+    var ranges: [Range<Int>] = []
+    let plain = [UInt8](unsafeUninitializedCapacity: waitingByteCount + received.count) { place, count in
+      received.withUnsafeBytes { received in
+        do throws(FrameError) { try openAll(received, into: UnsafeMutableRawBufferPointer(place), &ranges) } catch {
+          failure = error
+          buffer = []
+          start = 0
+        }
+      }
+      count = ranges.last?.upperBound ?? 0
+    }
+    return (ranges.map { plain[$0] }, failure)
+  }
+
+  private mutating func openAll(
+    _ received: UnsafeRawBufferPointer, into place: UnsafeMutableRawBufferPointer, _ ranges: inout [Range<Int>]
+  ) throws(FrameError) {
+    var rest = received[...]
+    while waitingByteCount > 0 {
+      let opened = buffer.withUnsafeBytes { buffer in
+        Result { () throws(FrameError) in
+          try openWhole(UnsafeRawBufferPointer(rebasing: buffer[start...]), into: place, &ranges)
+        }
+      }
+      start += try opened.get()
+      if waitingByteCount == 0 { break }
+      if rest.isEmpty { return }
+      // A part of a frame waits: it gets what it lacks, first of all of its length.
+      var need = FrameSealer.lengthByteCount - waitingByteCount
+      if need <= 0 { need += Int(buffer[start]) << 8 | Int(buffer[start + 1]) }
+      buffer.append(contentsOf: rest.prefix(need))
+      rest = rest.dropFirst(need)
+    }
+    buffer.removeAll(keepingCapacity: true)
+    start = 0
+    let count = try openWhole(UnsafeRawBufferPointer(rebasing: rest), into: place, &ranges)
+    buffer.append(contentsOf: rest.dropFirst(count))
+  }
+
+  /// Opens frames until the next is not whole, each behind the one before, and says how many bytes they took.
+  private func openWhole(
+    _ source: UnsafeRawBufferPointer, into place: UnsafeMutableRawBufferPointer, _ ranges: inout [Range<Int>]
+  ) throws(FrameError) -> Int {
+    var position = 0
+    while let sealed = try frame(source, at: position) {
+      let from = ranges.last?.upperBound ?? 0
+      let target = from..<from + sealed.count - NoiseCipher.tagByteCount
+      do throws(NoiseError) {
+        try cipher.open(
+          UnsafeRawBufferPointer(rebasing: source[sealed]), into: UnsafeMutableRawBufferPointer(rebasing: place[target])
+        )
+      } catch {
+        throw FrameError(error)
+      }
+      ranges.append(target)
+      position = sealed.upperBound
+    }
+    return position
+  }
+
+  /// Where the sealed payload of the frame is that begins there; nil while it is not whole.
+  private func frame(_ source: UnsafeRawBufferPointer, at position: Int) throws(FrameError) -> Range<Int>? {
+    let from = position + FrameSealer.lengthByteCount
+    guard from <= source.count else { return nil }
+    let sealedByteCount = Int(source[position]) << 8 | Int(source[position + 1])
     guard sealedByteCount <= sealedByteCountMax else {
       throw .tooLong(byteCount: sealedByteCount, byteCountMax: sealedByteCountMax)
     }
     guard sealedByteCount >= NoiseCipher.tagByteCount else {
       throw .tooShort(byteCount: sealedByteCount, byteCountMin: NoiseCipher.tagByteCount)
     }
-    guard waitingByteCount >= FrameSealer.lengthByteCount + sealedByteCount else { return nil }
-    let from = start + FrameSealer.lengthByteCount
-    start = from + sealedByteCount
+    return from + sealedByteCount <= source.count ? from..<from + sealedByteCount : nil
+  }
+
+  private mutating func open() throws(FrameError) -> [UInt8]? {
+    let found = buffer.withUnsafeBytes { buffer in
+      Result { () throws(FrameError) in try frame(buffer, at: start) }
+    }
+    guard let found = try found.get() else { return nil }
+    start = found.upperBound
     var failure: NoiseError?
-    let payload = [UInt8](unsafeUninitializedCapacity: sealedByteCount - NoiseCipher.tagByteCount) { place, count in
-      let target = UnsafeMutableRawBufferPointer(
-        start: place.baseAddress, count: sealedByteCount - NoiseCipher.tagByteCount)
+    let payloadByteCount = found.count - NoiseCipher.tagByteCount
+    let payload = [UInt8](unsafeUninitializedCapacity: payloadByteCount) { place, count in
+      let target = UnsafeMutableRawBufferPointer(start: place.baseAddress, count: payloadByteCount)
       buffer.withUnsafeBytes { buffer in
-        let sealed = UnsafeRawBufferPointer(rebasing: buffer[from..<from + sealedByteCount])
+        let sealed = UnsafeRawBufferPointer(rebasing: buffer[found])
         do throws(NoiseError) { try cipher.open(sealed, into: target) } catch { failure = error }
       }
       count = failure == nil ? target.count : 0

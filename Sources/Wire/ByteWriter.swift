@@ -6,6 +6,10 @@ package struct ByteWriter: Sendable {
 
   package init(reserving byteCount: Int = 0) { bytes.reserveCapacity(byteCount) }
 
+  /// Goes on behind these bytes, and leaves none, until they are given back.
+  package init(takingOver bytes: inout [UInt8]) { swap(&self.bytes, &bytes) }
+  package mutating func giveBack(to bytes: inout [UInt8]) { swap(&self.bytes, &bytes) }
+
   package mutating func uint8(_ value: UInt8) { bytes.append(value) }
   package mutating func uint16(_ value: UInt16) { fixed(UInt64(value), 2) }
   package mutating func uint32(_ value: UInt32) { fixed(UInt64(value), 4) }

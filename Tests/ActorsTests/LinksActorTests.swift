@@ -127,7 +127,7 @@ struct LinksActorTests {
     while switchboard.links.count > 0 { await Task.yield() }
     let id = try await stage.dialIn(Identity.random(), .media, kitchen)
     transport.state.withLock { $0.queuedByteCount[id] = 16 << 20 }
-    switchboard.links.post(.sendMedia(LinkID(1), [[1]]))
+    switchboard.links.post(.sendMedia(LinkID(1), [.cancel(1)]))
     switchboard.close()
     await running
     #expect(transport.state.withLock { $0.closed } == [id])

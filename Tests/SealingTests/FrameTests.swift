@@ -47,6 +47,55 @@ import Testing
     #expect(opened == payloads)
   }
 
+  /// However the stream is cut: the same payloads, and what waits is less than a frame.
+  @Test(arguments: [1, 2, 3, 17, 100, 4_096, 1 << 20])
+  mutating func framesAreOpenedTogether(_ pieceByteCount: Int) throws {
+    let payloads = (0..<40).map { [UInt8](repeating: UInt8($0), count: $0 * 13) }
+    var stream: [UInt8] = []
+    for payload in payloads { try sealer.seal(appendingTo: &stream) { $0 += payload } }
+    // What came with the end of the handshake.
+    opener.append(Array(stream[..<50]))
+    var opened: [ArraySlice<UInt8>] = []
+    for start in stride(from: 50, to: stream.count, by: pieceByteCount) {
+      let (more, failure) = opener.openAll(Array(stream[start..<min(start + pieceByteCount, stream.count)]))
+      #expect(failure == nil)
+      opened += more
+      #expect(opener.waitingByteCount < 2 + 39 * 13 + 16)
+    }
+    #expect(opened.map { Array($0) } == payloads)
+    #expect(opener.waitingByteCount == 0)
+  }
+
+  @Test mutating func whatIsBeforeARefusedFrameIsOpened() throws {
+    let stream = try sealer.seal([1]) + sealer.seal([2]) + sealer.seal([3]).flipping(bit: 40) + sealer.seal([4])
+    let (payloads, failure) = opener.openAll(stream)
+    #expect(payloads == [[1], [2]])
+    #expect(failure == .notAuthentic)
+    let again = opener.openAll(try sealer.seal([5]))
+    #expect(again.payloads.isEmpty)
+    #expect(again.failure == .notAuthentic)
+    #expect(throws: FrameError.notAuthentic) { try opener.next() }
+  }
+
+  @Test(arguments: [0, 15, 32_001, 65_535])
+  mutating func wrongLengthsAreRefusedTogether(_ byteCount: Int) throws {
+    let stream = try sealer.seal([1]) + [UInt8(byteCount >> 8), UInt8(byteCount & 0xFF)]
+    let (payloads, failure) = opener.openAll(stream)
+    #expect(payloads == [[1]])
+    let expected: FrameError =
+      byteCount < 16
+      ? .tooShort(byteCount: byteCount, byteCountMin: 16) : .tooLong(byteCount: byteCount, byteCountMax: 32_000)
+    #expect(failure == expected)
+  }
+
+  @Test func whatIsTooLongIsNotSealedInPlaceEither() throws {
+    var stream: [UInt8] = [7]
+    #expect(throws: FrameError.tooLong(byteCount: 32_001, byteCountMax: 32_000)) {
+      try sealer.seal(appendingTo: &stream) { $0 += [UInt8](repeating: 0, count: FrameSealer.payloadByteCountMax + 1) }
+    }
+    #expect(stream == [7])
+  }
+
   @Test func longerPayloadsAreNotSealed() throws {
     let tooLong = [UInt8](repeating: 0, count: FrameSealer.payloadByteCountMax + 1)
     var stream: [UInt8] = [7]

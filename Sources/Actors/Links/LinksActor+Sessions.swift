@@ -61,12 +61,7 @@ extension LinksActor {
       } catch {
         transport.close(id, afterWrites: false)
       }
-    case .open(var session):
-      // Taken out while it changes: a second reference would copy the buffer.
-      connection.stage = .dialling(Self.placeholder)
-      session.receiver.append(bytes)
-      connection.stage = .open(session)
-      read(connection)
+    case .open: read(connection, bytes)
     }
   }
 
@@ -90,7 +85,7 @@ extension LinksActor {
           connection.link, session.peer, channels: channels, isInitiator: session.isInitiator))
     }
     if purpose == .chat ? isHeldBack : isMediaHeldBack { transport.setReading(false, connection.id) }
-    read(connection)
+    read(connection, [])
   }
 
   /// No member takes the places of all others.
@@ -104,23 +99,18 @@ extension LinksActor {
     transport.close(oldest.id, afterWrites: false)
   }
 
-  /// Hands on every whole frame that is there.
-  private func read(_ connection: Connection) {
-    var payloads: [[UInt8]] = []
+  /// Hands on every frame that is whole with these bytes.
+  private func read(_ connection: Connection, _ bytes: [UInt8]) {
     guard case .open(var session) = connection.stage else { return }
+    // Taken out while it changes: a second reference would copy the buffer.
     connection.stage = .dialling(Self.placeholder)
-    var isSound = true
-    do {
-      while let payload = try session.receiver.next() { payloads.append(payload) }
-    } catch {
-      isSound = false
-    }
+    let (payloads, failure) = session.receiver.openAll(bytes)
     connection.stage = .open(session)
     switch session.purpose {
-    case .chat: for payload in payloads { chat(connection, payload) }
+    case .chat: for payload in payloads { chat(connection, Array(payload)) }
     case .media: media(connection, payloads)
     }
-    if !isSound { transport.close(connection.id, afterWrites: false) }
+    if failure != nil { transport.close(connection.id, afterWrites: false) }
   }
 
   private func chat(_ connection: Connection, _ payload: [UInt8]) {
@@ -205,16 +195,16 @@ extension LinksActor {
     dial(link, address, peer, machine.sharedChannels(with: peer), .media)
   }
 
-  func sendMedia(_ link: LinkID, _ payloads: [[UInt8]]) {
+  func sendMedia(_ link: LinkID, _ messages: [MediaMessage]) {
     guard let connection = byLink[link], let session = connection.session else { return }
     // Who asks without end and does not read the answers, refusals included, is cut off.
     guard transport.queuedByteCount(connection.id) < ConnectionRule.mediaByteCountMax else {
       return transport.close(connection.id, afterWrites: false)
     }
     var bytes: [UInt8] = []
-    bytes.reserveCapacity(payloads.reduce(0) { $0 + $1.count + FrameSealer.overheadByteCount })
+    bytes.reserveCapacity(messages.reduce(0) { $0 + $1.byteCountEstimate + FrameSealer.overheadByteCount })
     do {
-      for payload in payloads { try session.sender.seal(payload, appendingTo: &bytes) }
+      for message in messages { try session.sender.seal(appendingTo: &bytes) { message.append(to: &$0) } }
       transport.write(bytes, to: connection.id)
       // Otherwise the transport says when enough has gone out.
       if transport.queuedByteCount(connection.id) == 0 {
@@ -230,7 +220,7 @@ extension LinksActor {
     switchboard.media.post(.writable(connection.link, queuedByteCount: transport.queuedByteCount(id)))
   }
 
-  private func media(_ connection: Connection, _ payloads: [[UInt8]]) {
+  private func media(_ connection: Connection, _ payloads: [ArraySlice<UInt8>]) {
     guard !payloads.isEmpty else { return }
     mediaBacklog += payloads.reduce(0) { $0 + $1.count }
     switchboard.media.post(.payloads(connection.link, payloads))

@@ -27,13 +27,15 @@ package struct HeldFile: Sendable {
   }
 }
 
-/// Runs the media machines: what is held and by whom, what is served, what is downloaded.
+/// Runs the media machines: what is held and by whom, what is served, what is downloaded. Shares the transport's thread
+/// with the links actor, so that a block passes between them without a change of threads.
 package actor MediaActor {
   let switchboard: Switchboard
   /// To the two actors of the disk.
   let serveDisk: Mailbox<DiskMail>
   let landDisk: Mailbox<DiskMail>
   let wake: @Sendable (Instant) -> Void
+  private let executor: any SerialExecutor
   var machine = MediaMachine()
   var serving = ServingMachine()
   var held: [MediaID: HeldFile] = [:]
@@ -51,22 +53,34 @@ package actor MediaActor {
   /// Media links are numbered apart from those of the links machine (even) and accepted ones (odd).
   var nextLink: UInt64 = 1 << 62
 
+  package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
   package init(
     _ switchboard: Switchboard, serveDisk: Mailbox<DiskMail>, landDisk: Mailbox<DiskMail>,
-    wake: @escaping @Sendable (Instant) -> Void
+    executor: any SerialExecutor, wake: @escaping @Sendable (Instant) -> Void
   ) {
+    self.executor = executor
     self.switchboard = switchboard
     self.serveDisk = serveDisk
     self.landDisk = landDisk
     self.wake = wake
   }
 
+  /// How long the transport's thread is kept from its sockets and timers at once.
+  private static let slice = Span.milliseconds(2)
+
   /// Runs until the switchboard closes; then downloads end, and with them the work of the disk.
   package func run() async {
     while true {
       let mail = await switchboard.media.next()
       if mail.isEmpty { break }
-      for letter in mail { take(letter) }
+      var sliceEnd = SystemClock.now() + Self.slice
+      for letter in mail {
+        take(letter)
+        if SystemClock.now() < sliceEnd { continue }
+        await Task.yield()
+        sliceEnd = SystemClock.now() + Self.slice
+      }
       let byteCount = mail.reduce(0) { sum, letter in
         guard case .payloads(_, let payloads) = letter else { return sum }
         return payloads.reduce(sum) { $0 + $1.count }
@@ -85,7 +99,8 @@ package actor MediaActor {
       if case .channelClosed(let channel) = event { closed(channel) }
     case .opened(let link, let peer, let channels, let isInitiator): opened(link, peer, channels, isInitiator)
     case .closed(let link): closed(link)
-    case .payloads(let link, let payloads): for payload in payloads { received(link, payload) }
+    case .payloads(let link, let payloads):
+      if sessions[link]?.isAsking == false { asked(link, payloads) } else { answered(link, payloads) }
     case .writable(let link, let queuedByteCount):
       guard let session = sessions[link], !session.isAsking else { return }
       serve(.drained(session.peer, queuedByteCount: queuedByteCount))
@@ -189,25 +204,39 @@ package actor MediaActor {
     }
   }
 
-  private func received(_ link: LinkID, _ payload: [UInt8]) {
+  /// What a member asks for, all that came together before any of it is served.
+  private func asked(_ link: LinkID, _ payloads: [ArraySlice<UInt8>]) {
     guard let session = sessions[link] else { return }
-    let message: MediaMessage
-    do { message = try MediaMessage(decoding: payload) } catch {
-      return switchboard.links.post(.closeMedia(link))
+    var events: [ServingEvent] = []
+    for payload in payloads {
+      guard let message = try? MediaMessage(decoding: payload) else {
+        switchboard.links.post(.closeMedia(link))
+        break
+      }
+      switch message {
+      case .request(let number, let request):
+        let isMember = session.channels.contains { heldIn[request.media]?.contains($0) == true }
+        events.append(.requested(session.peer, number, request, isMember: isMember))
+      case .cancel(let number): events.append(.cancelled(session.peer, number))
+      case .reply: continue
+      }
     }
-    switch message {
-    case .request(let number, let request):
-      guard !session.isAsking else { return }
-      let isMember = session.channels.contains { heldIn[request.media]?.contains($0) == true }
-      serve(.requested(session.peer, number, request, isMember: isMember))
-    case .cancel(let number): if !session.isAsking { serve(.cancelled(session.peer, number)) }
-    case .reply(let number, let reply):
-      guard session.isAsking, let tag = UInt32(exactly: number >> 32) else { return }
+    serve(events)
+  }
+
+  /// What a member answers to our requests.
+  private func answered(_ link: LinkID, _ payloads: [ArraySlice<UInt8>]) {
+    guard let session = sessions[link] else { return }
+    for payload in payloads {
+      guard let message = try? MediaMessage(decoding: payload) else {
+        return switchboard.links.post(.closeMedia(link))
+      }
+      guard case .reply(let number, let reply) = message, let tag = UInt32(exactly: number >> 32) else { continue }
       download(tag, .replied(session.peer, number, reply))
     }
   }
 
-  func send(_ message: MediaMessage, _ link: LinkID) { sessions[link]?.outgoing.append(message.encoded) }
+  func send(_ message: MediaMessage, _ link: LinkID) { sessions[link]?.outgoing.append(message) }
 
   /// What one step wanted sent goes out together.
   func flush() {
@@ -219,8 +248,10 @@ package actor MediaActor {
 
   // MARK: Serving
 
-  func serve(_ event: ServingEvent) {
-    for effect in serving.handle(event) {
+  func serve(_ event: ServingEvent) { serve([event]) }
+
+  private func serve(_ events: [ServingEvent]) {
+    for effect in serving.handle(events) {
       switch effect {
       case .reply(let peer, let number, let reply):
         if let link = inbound[peer] { send(.reply(number, reply), link) }
@@ -240,5 +271,5 @@ struct MediaSession {
   let peer: PeerID
   let channels: [ChannelID]
   let isAsking: Bool
-  var outgoing: [[UInt8]] = []
+  var outgoing: [MediaMessage] = []
 }

@@ -354,6 +354,7 @@ extension DownloadMachine {
 
   private mutating func pump(_ peer: PeerID) {
     guard isPrepared, pieceHashes != nil, sources[peer]!.isReady(at: now) else { return }
+    guard sources[peer]!.hasRoom else { return }
     while sources[peer]!.blocksInFlight < sources[peer]!.window {
       guard let piece = sources[peer]!.requesting ?? assign(to: peer) else { return }
       let block = incoming[piece]!.takeNext()

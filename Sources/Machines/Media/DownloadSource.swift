@@ -52,6 +52,9 @@ struct DownloadSource {
     pausedUntil = now
   }
 
+  /// Requests go out a quarter of a window at a time: each costs its share of a message, a read and a change of threads.
+  var hasRoom: Bool { blocksInFlight <= window - window / 4 }
+
   func isReady(at now: Instant) -> Bool { !isSlow && pausedUntil <= now }
 
   var holdsAll: Bool { if case .all = holding { true } else { false } }

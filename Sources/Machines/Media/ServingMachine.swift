@@ -74,7 +74,17 @@ package struct ServingMachine: Sendable {
 
   package init() {}
 
-  package mutating func handle(_ event: ServingEvent) -> [ServingEffect] {
+  package mutating func handle(_ event: ServingEvent) -> [ServingEffect] { handle([event]) }
+
+  /// What came together is taken in whole before anything is served: neighbouring blocks are then read at once.
+  package mutating func handle(_ events: [ServingEvent]) -> [ServingEffect] {
+    for event in events { take(event) }
+    serve()
+    defer { effects = [] }
+    return effects
+  }
+
+  private mutating func take(_ event: ServingEvent) {
     switch event {
     case .shared(let served):
       media[served.manifest.id] = served
@@ -89,9 +99,6 @@ package struct ServingMachine: Sendable {
     case .readFailed(let id, let reason): readFailed(id, reason)
     case .drained(let peer, let byteCount): peers[peer]?.queuedByteCount = byteCount
     }
-    serve()
-    defer { effects = [] }
-    return effects
   }
 
   package var readingCount: Int { readings.count }

@@ -78,6 +78,18 @@ extension MediaMessage {
 
   package var encoded: [UInt8] {
     var writer = ByteWriter(reserving: byteCountEstimate)
+    write(to: &writer)
+    return writer.bytes
+  }
+
+  /// Appends the encoding.
+  package func append(to bytes: inout [UInt8]) {
+    var writer = ByteWriter(takingOver: &bytes)
+    write(to: &writer)
+    writer.giveBack(to: &bytes)
+  }
+
+  private func write(to writer: inout ByteWriter) {
     switch self {
     case .request(let number, let request):
       writer.uint8(request.type)
@@ -91,16 +103,18 @@ extension MediaMessage {
       writer.varint(number)
       reply.encode(to: &writer)
     }
-    return writer.bytes
   }
 
-  private var byteCountEstimate: Int {
+  /// At least what it takes, encoded, and not much more.
+  package var byteCountEstimate: Int {
     if case .reply(_, let reply) = self { return 32 + reply.payloadByteCount }
     return 80
   }
 
+  package init(decoding bytes: [UInt8]) throws(WireError) { try self.init(decoding: bytes[...]) }
+
   /// Slices in the result share the memory of `bytes`.
-  package init(decoding bytes: [UInt8]) throws(WireError) {
+  package init(decoding bytes: ArraySlice<UInt8>) throws(WireError) {
     guard bytes.count <= Self.byteCountMax else {
       throw .tooLong(field: "media", byteCount: UInt64(bytes.count), byteCountMax: Self.byteCountMax)
     }
