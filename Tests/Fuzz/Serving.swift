@@ -21,15 +21,17 @@ public func fuzz(_ data: UnsafePointer<UInt8>, _ count: Int) -> CInt {
   var input = Input(data, count)
   var machine = ServingMachine()
   var reads: [ServedRead] = []
-  _ = machine.handle(.shared(served))
+  var now = Instant(microseconds: 0)
+  _ = machine.handle(.shared(served), at: now)
   for _ in 0..<1_000 where !input.isAtEnd {
-    for effect in machine.handle(event(&input, &reads)) {
+    now = now + .milliseconds(Int(input.byte()) * (input.choice(8) == 0 ? 20 : 1))
+    for effect in machine.handle(event(&input, &reads), at: now) {
       switch effect {
       case .read(let read):
         precondition(read.offset + UInt64(read.byteCount) <= UInt64(file.count), "no read past the end")
         reads.append(read)
       case .reply(_, _, .block(let bytes)): precondition(!bytes.isEmpty, "a block has bytes")
-      case .reply, .sourceChanged: break
+      case .reply, .sourceChanged, .wake: break
       }
     }
     check(machine)
@@ -51,7 +53,13 @@ private func event(_ input: inout Input, _ reads: inout [ServedRead]) -> Serving
     guard input.choice(8) > 0 else { return .readFailed(read.id, .changed) }
     return .readDone(read.id, Array(file[Int(read.offset)..<Int(read.offset) + read.byteCount]))
   case 4: return .drained(peer(&input), queuedByteCount: Int(input.uint16()) * 16)
-  case 5: return input.bool() ? .unshared(served.manifest.id) : .shared(served)
+  case 5:
+    guard input.bool() else { return .gained(served.manifest.id, piece: input.choice(4)) }
+    let holding = PieceSet(pieceCount: 3, bytes: [input.byte()])!
+    let states: [ServingEvent] = [
+      .unshared(served.manifest.id), .shared(served), .partShared(served, holding: holding), .woke,
+    ]
+    return states[input.choice(4)]
   default:
     var bytes: [UInt8] = [UInt8(input.choice(4) + 1), input.byte() & 0x3F]
     bytes += input.choice(8) == 0 ? input.take(32) : served.manifest.id.bytes

@@ -192,16 +192,21 @@ private struct Bench {
     var bench = Bench(film)
     bench.tell(.sourceFound(ana))
     bench.honest(ana, count: 1)
+    let have = bench.open[ana]!.first { if case .have = $0.request { true } else { false } }!.number
     bench.answer(ana, count: 2) { request in
       if case .have = request { .holding(count: 7, first: 0, bitmap: [0b0010_0100]) } else { film.answer(request) }
     }
     #expect(Set(bench.blocks(asked: ana).map { $0 / 64 }) == [2])
     bench.honest(ana)
     #expect(bench.writtenPieces == [2, 5])
-    bench.pass(.seconds(3))
-    #expect(bench.open[ana]!.map(\.request) == [.have(film.id, first: 0)])
+    // It holds more, and says so unasked under the number of the question.
+    bench.tell(.replied(ana, have, .holding(count: 7, first: 0, bitmap: [0b1010_0100])))
+    #expect(Set(bench.blocks(asked: ana).map { $0 / 64 }) == [0])
+    bench.honest(ana)
+    bench.tell(.replied(ana, have, .holdingAll))
     bench.honest(ana)
     #expect(bench.isFinished)
+    #expect(bench.log.filter { if case .request(_, _, .have) = $0 { true } else { false } }.count == 1)
   }
 
   @Test func aSilentSourceLosesItsPiecesAfterTwoSecondsAndIsDroppedAfterEight() {

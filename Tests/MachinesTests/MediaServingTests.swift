@@ -5,10 +5,11 @@ import Testing
 
 private let film = MediaFixture.film
 private let block = Limit.mediaBlockByteCount
+private let t0 = Instant(microseconds: 1)
 
 private func sharing() -> ServingMachine {
   var machine = ServingMachine()
-  _ = machine.handle(.shared(film.served))
+  _ = machine.handle(.shared(film.served), at: t0)
   return machine
 }
 
@@ -32,13 +33,15 @@ private func bytes(_ read: ServedRead) -> [UInt8] {
     var machine = sharing()
     let encoded = film.served.manifest.encoded
     #expect(
-      machine.handle(.requested(ana, 1, .manifest(film.id, offset: 0), isMember: true))
+      machine.handle(.requested(ana, 1, .manifest(film.id, offset: 0), isMember: true), at: t0)
         == [.reply(ana, 1, .manifestPart(total: encoded.count, offset: 0, encoded[...]))])
     #expect(
-      machine.handle(.requested(ana, 2, .pieceHashes(film.id, file: 0, first: 1, count: 2), isMember: true))
+      machine.handle(.requested(ana, 2, .pieceHashes(film.id, file: 0, first: 1, count: 2), isMember: true), at: t0)
         == [.reply(ana, 2, .pieceHashes((film.hashes[1].bytes + film.hashes[2].bytes)[...]))])
     #expect(
-      machine.handle(.requested(ana, 3, .have(film.id, first: 0), isMember: true)) == [.reply(ana, 3, .holdingAll)])
+      machine.handle(.requested(ana, 3, .have(film.id, first: 0), isMember: true), at: t0) == [
+        .reply(ana, 3, .holdingAll)
+      ])
   }
 
   @Test func whatIsOutOfRangeOrNotSharedIsUnknown() {
@@ -52,12 +55,12 @@ private func bytes(_ read: ServedRead) -> [UInt8] {
     ]
     for request in requests {
       #expect(
-        machine.handle(.requested(ana, 1, request, isMember: true)) == [.reply(ana, 1, .refused(.unknown))],
+        machine.handle(.requested(ana, 1, request, isMember: true), at: t0) == [.reply(ana, 1, .refused(.unknown))],
         "\(request)")
     }
-    _ = machine.handle(.unshared(film.id))
+    _ = machine.handle(.unshared(film.id), at: t0)
     #expect(
-      machine.handle(.requested(ana, 1, .have(film.id, first: 0), isMember: true))
+      machine.handle(.requested(ana, 1, .have(film.id, first: 0), isMember: true), at: t0)
         == [.reply(ana, 1, .refused(.unknown))])
   }
 
@@ -65,7 +68,7 @@ private func bytes(_ read: ServedRead) -> [UInt8] {
     var machine = sharing()
     for id in [film.id, MediaID(film.hashes[0].value)] {
       #expect(
-        machine.handle(.requested(eva, 1, .have(id, first: 0), isMember: false))
+        machine.handle(.requested(eva, 1, .have(id, first: 0), isMember: false), at: t0)
           == [.reply(eva, 1, .refused(.notAMember))])
     }
   }
@@ -73,14 +76,14 @@ private func bytes(_ read: ServedRead) -> [UInt8] {
   @Test func neighbouringBlocksAreReadTogetherAndAnsweredEach() {
     var machine = sharing()
     // The first four go alone: reads are free. What waits meanwhile goes together, up to sixteen.
-    var reads = (0..<4).flatMap { machine.handle(want(ana, UInt64($0), $0)).reads }
+    var reads = (0..<4).flatMap { machine.handle(want(ana, UInt64($0), $0), at: t0).reads }
     #expect(reads.map(\.byteCount) == [block, block, block, block])
-    for index in 4..<30 { #expect(machine.handle(want(ana, UInt64(index), index)) == []) }
-    let effects = machine.handle(.readDone(reads[0].id, bytes(reads[0])))
+    for index in 4..<30 { #expect(machine.handle(want(ana, UInt64(index), index), at: t0) == []) }
+    let effects = machine.handle(.readDone(reads[0].id, bytes(reads[0])), at: t0)
     #expect(effects.blocks == [0])
     reads = effects.reads
     #expect(reads.map(\.byteCount) == [16 * block] && reads[0].offset == UInt64(4 * block))
-    let done = machine.handle(.readDone(reads[0].id, bytes(reads[0])))
+    let done = machine.handle(.readDone(reads[0].id, bytes(reads[0])), at: t0)
     #expect(done.blocks == Array(4..<20) && done.reads.map(\.byteCount) == [10 * block])
     for case .reply(_, let number, .block(let slice)) in done {
       #expect(Array(slice) == Array(film.bytes[Int(number) * block..<Int(number + 1) * block]))
@@ -90,75 +93,185 @@ private func bytes(_ read: ServedRead) -> [UInt8] {
   @Test func theLastBlockIsShort() {
     var machine = sharing()
     let last = film.bytes.count / block
-    #expect(machine.handle(want(ana, 1, last)).reads.first?.byteCount == film.bytes.count % block)
+    #expect(machine.handle(want(ana, 1, last), at: t0).reads.first?.byteCount == film.bytes.count % block)
   }
 
-  @Test func peersTakeTurns() {
+  @Test func peersTakeTurnsPieceByPiece() {
     var machine = sharing()
-    var running = (0..<4).flatMap { machine.handle(want(ana, UInt64($0), $0 * 2)).reads }
-    for index in 4..<12 { _ = machine.handle(want(ana, UInt64(index), index * 2)) }
-    for index in 0..<4 { _ = machine.handle(want(ben, UInt64(index), index * 2)) }
+    var running = (0..<4).flatMap { machine.handle(want(eva, UInt64($0), $0 * 2), at: t0).reads }
+    for (peer, pieces) in [(ana, [1, 2]), (ben, [3, 4])] {
+      for (number, piece) in pieces.enumerated() {
+        for index in [0, 2] {
+          _ = machine.handle(want(peer, UInt64(number * 2 + index), piece * 64 + index), at: t0)
+        }
+      }
+    }
     var served: [PeerID] = []
     while !running.isEmpty {
       let read = running.removeFirst()
       served.append(read.peer)
-      running += machine.handle(.readDone(read.id, bytes(read))).reads
+      running += machine.handle(.readDone(read.id, bytes(read)), at: t0).reads
     }
-    #expect(served.count == 16)
-    #expect(served[4..<12].filter { $0 == ben }.count == 4, "one each while both want something")
+    #expect(served.dropFirst(4) == [ana, ana, ben, ben, ana, ana, ben, ben])
   }
 
   @Test func moreThanEnoughRequestsAreRefused() {
     var machine = sharing()
-    for index in 0..<256 { #expect(machine.handle(want(ana, UInt64(index), 0)).blocks == []) }
+    for index in 0..<256 { #expect(machine.handle(want(ana, UInt64(index), 0), at: t0).blocks == []) }
     #expect(machine.requestCount(of: ana) == 256)
-    #expect(machine.handle(want(ana, 256, 0)) == [.reply(ana, 256, .refused(.busy))])
+    #expect(machine.handle(want(ana, 256, 0), at: t0) == [.reply(ana, 256, .refused(.busy))])
     #expect(machine.readingCount == 4)
   }
 
   @Test func nothingIsReadForAConnectionThatIsFull() {
     var machine = sharing()
-    var running = (0..<128).flatMap { machine.handle(want(ana, UInt64($0), $0)).reads }
+    var running = (0..<128).flatMap { machine.handle(want(ana, UInt64($0), $0), at: t0).reads }
     var count = 0
     while !running.isEmpty {
       let read = running.removeFirst()
       count += read.byteCount
-      running += machine.handle(.readDone(read.id, bytes(read))).reads
+      running += machine.handle(.readDone(read.id, bytes(read)), at: t0).reads
       #expect(machine.pendingByteCount(of: ana) <= ServingMachine.queuedByteCountMax)
     }
     #expect(count <= 1 << 20 && count > (1 << 20) - 32_000)
-    #expect(machine.handle(.requested(ben, 0, .block(film.id, file: 0, index: 0), isMember: true)).reads.count == 1)
-    #expect(machine.handle(.drained(ana, queuedByteCount: 500_000)).reads.map(\.byteCount) == [16 * block, 16 * block])
+    #expect(
+      machine.handle(.requested(ben, 0, .block(film.id, file: 0, index: 0), isMember: true), at: t0).reads.count == 1
+    )
+    #expect(
+      machine.handle(.drained(ana, queuedByteCount: 500_000), at: t0).reads.map(\.byteCount) == [
+        16 * block, 16 * block,
+      ])
   }
 
   @Test func cancelledRequestsGetNothing() {
     var machine = sharing()
-    let reads = (0..<6).flatMap { machine.handle(want(ana, UInt64($0), $0 * 2)).reads }
-    #expect(machine.handle(.cancelled(ana, 0)) == [])
-    #expect(machine.handle(.cancelled(ana, 4)) == [])
-    let effects = machine.handle(.readDone(reads[0].id, bytes(reads[0])))
+    let reads = (0..<6).flatMap { machine.handle(want(ana, UInt64($0), $0 * 2), at: t0).reads }
+    #expect(machine.handle(.cancelled(ana, 0), at: t0) == [])
+    #expect(machine.handle(.cancelled(ana, 4), at: t0) == [])
+    let effects = machine.handle(.readDone(reads[0].id, bytes(reads[0])), at: t0)
     #expect(effects.blocks == [] && effects.reads.map(\.offset) == [UInt64(10 * block)])
   }
 
   @Test func aChangedSourceIsToldOnceAndRefusedFromThenOn() {
     var machine = sharing()
-    let reads = (0..<2).flatMap { machine.handle(want(ana, UInt64($0), $0 * 2)).reads }
+    let reads = (0..<2).flatMap { machine.handle(want(ana, UInt64($0), $0 * 2), at: t0).reads }
     #expect(
-      machine.handle(.readFailed(reads[0].id, .changed))
+      machine.handle(.readFailed(reads[0].id, .changed), at: t0)
         == [.sourceChanged(film.id), .reply(ana, 0, .refused(.changed))])
-    #expect(machine.handle(.readDone(reads[1].id, bytes(reads[1]))) == [.reply(ana, 1, .refused(.changed))])
-    #expect(machine.handle(want(ana, 2, 0)) == [.reply(ana, 2, .refused(.changed))])
-    _ = machine.handle(.shared(film.served))
-    #expect(machine.handle(want(ana, 3, 0)).reads.count == 1)
+    #expect(machine.handle(.readDone(reads[1].id, bytes(reads[1])), at: t0) == [.reply(ana, 1, .refused(.changed))])
+    #expect(machine.handle(want(ana, 2, 0), at: t0) == [.reply(ana, 2, .refused(.changed))])
+    _ = machine.handle(.shared(film.served), at: t0)
+    #expect(machine.handle(want(ana, 3, 0), at: t0).reads.count == 1)
   }
 
   @Test func aLostPeerGetsNothingAndOwesNothingWhenItComesBack() {
     var machine = sharing()
-    let reads = (0..<8).flatMap { machine.handle(want(ana, UInt64($0), $0 * 2)).reads }
-    #expect(machine.handle(.peerLost(ana)) == [] && machine.requestCount(of: ana) == 0)
-    #expect(machine.handle(want(ana, 9, 0)) == [], "all reads are taken")
-    #expect(machine.handle(.readDone(reads[0].id, bytes(reads[0]))).blocks == [])
-    for read in reads.dropFirst() { #expect(machine.handle(.readDone(read.id, bytes(read))) == []) }
+    let reads = (0..<8).flatMap { machine.handle(want(ana, UInt64($0), $0 * 2), at: t0).reads }
+    #expect(machine.handle(.peerLost(ana), at: t0) == [] && machine.requestCount(of: ana) == 0)
+    #expect(machine.handle(want(ana, 9, 0), at: t0) == [], "all reads are taken")
+    #expect(machine.handle(.readDone(reads[0].id, bytes(reads[0])), at: t0).blocks == [])
+    for read in reads.dropFirst() { #expect(machine.handle(.readDone(read.id, bytes(read)), at: t0) == []) }
     #expect(machine.requestCount(of: ana) == 1 && machine.pendingByteCount(of: ana) == block)
+  }
+
+  private func partial(_ pieces: [Int]) -> ServingMachine {
+    var machine = ServingMachine()
+    var holding = PieceSet(pieceCount: film.hashes.count)
+    for piece in pieces { holding.insert(piece) }
+    _ = machine.handle(.partShared(film.served, holding: holding), at: t0)
+    return machine
+  }
+
+  private func ask(_ peer: PeerID, _ number: UInt64) -> ServingEvent {
+    .requested(peer, number, .have(film.id, first: 0), isMember: true)
+  }
+
+  @Test func aPartialHolderServesWhatItHoldsAndNothingElse() {
+    var machine = partial([2])
+    #expect(machine.handle(want(ana, 1, 64), at: t0) == [.reply(ana, 1, .refused(.unknown))])
+    #expect(machine.handle(want(ana, 2, 128), at: t0).reads.count == 1)
+    _ = machine.handle(.gained(film.id, piece: 1), at: t0)
+    #expect(machine.handle(want(ana, 3, 64), at: t0).reads.count == 1)
+    _ = machine.handle(.shared(film.served), at: t0)
+    #expect(machine.handle(want(ana, 4, 0), at: t0).reads.count == 1)
+  }
+
+  @Test func whoAskedIsToldOfNewPiecesTenTimesASecondUntilAllAreThere() {
+    var machine = partial([2])
+    func some(_ bitmap: UInt8) -> MediaReply { .holding(count: 7, first: 0, bitmap: [bitmap]) }
+    #expect(machine.handle(ask(ana, 9), at: t0) == [.reply(ana, 9, some(0b0010_0000))])
+    let soon = t0 + .milliseconds(100)
+    #expect(machine.handle(.gained(film.id, piece: 0), at: t0) == [.wake(at: soon)])
+    #expect(machine.handle(.gained(film.id, piece: 1), at: t0 + .milliseconds(50)) == [])
+    #expect(machine.handle(.woke, at: soon) == [.reply(ana, 9, some(0b1110_0000))])
+    let later = soon + .milliseconds(200)
+    #expect(machine.handle(.gained(film.id, piece: 3), at: later) == [.reply(ana, 9, some(0b1111_0000))])
+    #expect(machine.handle(.gained(film.id, piece: 3), at: later + .seconds(1)) == [], "it is known")
+    #expect(machine.handle(.shared(film.served), at: later + .seconds(1)) == [.reply(ana, 9, .holdingAll)])
+    #expect(machine.handle(.unshared(film.id), at: later + .seconds(1)) == [], "nobody listens any more")
+  }
+
+  @Test func listenersAreToldOfTheEndAndMayLeave() {
+    var machine = partial([2])
+    for peer in [ana, ben, eva] { _ = machine.handle(ask(peer, 9), at: t0) }
+    _ = machine.handle(.cancelled(ben, 9), at: t0)
+    _ = machine.handle(.peerLost(eva), at: t0)
+    #expect(machine.handle(.unshared(film.id), at: t0) == [.reply(ana, 9, .refused(.unknown))])
+  }
+
+  @Test func listenersAreFewAndOneThatDoesNotReadIsToldNothing() {
+    var machine = partial([2])
+    for number in 0..<200 { _ = machine.handle(ask(ana, UInt64(number)), at: t0) }
+    let later = t0 + .seconds(1)
+    let news = machine.handle(.gained(film.id, piece: 0), at: later)
+    #expect(news.count == 1, "the same question again replaces the earlier one")
+    _ = machine.handle(.drained(ana, queuedByteCount: ServingMachine.queuedByteCountMax), at: later)
+    let held = machine.handle(.gained(film.id, piece: 1), at: later + .seconds(1))
+    #expect(held == [.wake(at: later + .seconds(1) + .milliseconds(100))])
+    _ = machine.handle(.drained(ana, queuedByteCount: 0), at: later + .seconds(1))
+    #expect(machine.handle(.woke, at: later + .seconds(2)).count == 1)
+  }
+
+  @Test func ofPiecesThatWaitTheOneThatWentOutLeastIsNext() {
+    var machine = sharing()
+    // Ana is sent piece 0; then Ben wants it too, and Eva wants another.
+    var running = (0..<64).flatMap { machine.handle(want(ana, UInt64($0), $0), at: t0).reads }
+    for index in 0..<64 { running += machine.handle(want(ben, UInt64(index), index), at: t0).reads }
+    for index in 64..<128 { running += machine.handle(want(eva, UInt64(index), index), at: t0).reads }
+    var served: [PeerID] = []
+    while !running.isEmpty {
+      let read = running.removeFirst()
+      served.append(read.peer)
+      running += machine.handle(.readDone(read.id, bytes(read)), at: t0).reads
+      running += machine.handle(.drained(read.peer, queuedByteCount: 0), at: t0).reads
+    }
+    let (lastOfAna, firstOfBen) = (served.lastIndex(of: ana)!, served.firstIndex(of: ben)!)
+    #expect(lastOfAna < served.firstIndex(of: eva)!, "a piece that is being sent is sent to its end")
+    #expect(served.lastIndex(of: eva)! < firstOfBen)
+  }
+
+  @Test func twoMebibytesAreUnderWayToPeersThatMoveAndWhoTakesNothingHoldsNobodyUp() {
+    var machine = sharing()
+    let peers = (10..<20).map { mediaPeer(UInt8($0)) }
+    var running: [ServedRead] = []
+    for (piece, peer) in peers.enumerated() {
+      for index in 0..<64 {
+        running += machine.handle(want(peer, UInt64(index), (piece % 6) * 64 + index), at: t0).reads
+      }
+    }
+    func drain(_ now: Instant) {
+      while !running.isEmpty {
+        let read = running.removeFirst()
+        running += machine.handle(.readDone(read.id, bytes(read)), at: now).reads
+      }
+    }
+    drain(t0)
+    let pending = peers.reduce(0) { $0 + machine.pendingByteCount(of: $1) }
+    #expect(pending >= 2 << 20 && pending < 2 << 20 + 4 * 16 * block)
+    // Nothing left: after half a second others are served beside them.
+    running = machine.handle(.woke, at: t0 + .milliseconds(500)).reads
+    #expect(!running.isEmpty)
+    drain(t0 + .milliseconds(500))
+    #expect(peers.reduce(0) { $0 + machine.pendingByteCount(of: $1) } > pending)
   }
 }

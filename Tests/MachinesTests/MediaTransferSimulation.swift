@@ -35,11 +35,12 @@ struct MediaTransferSimulation {
     var lineFreeAt = Instant(microseconds: 0)
     var queuedByteCount = 0
     var readCount = 0
-    var heldPieceCount = 1
   }
 
   private enum Happening {
     case appears(PeerID)
+    case gains(PeerID, Int)
+    case servingWoke(PeerID)
     case leaves(PeerID)
     case atSource(PeerID, epoch: Int, [UInt8])
     case atDownload(PeerID, epoch: Int, [UInt8])
@@ -77,7 +78,14 @@ struct MediaTransferSimulation {
     _ peer: PeerID, _ behaviour: SourceBehaviour, latency: Span, rate: Int, from: Span = .seconds(0), until: Span? = nil
   ) {
     var serving = ServingMachine()
-    _ = serving.handle(.shared(file.served))
+    if behaviour == .partial {
+      _ = serving.handle(.partShared(file.served, holding: PieceSet(pieceCount: file.hashes.count)), at: now)
+      for piece in file.hashes.indices {
+        plan(.init(microseconds: from.microseconds + Int64(piece + 1) * 300_000), .gains(peer, piece))
+      }
+    } else {
+      _ = serving.handle(.shared(file.served), at: now)
+    }
     sources[peer] = Source(behaviour: behaviour, latency: latency, rate: rate, serving: serving)
     plan(from, .appears(peer))
     if let until { plan(until, .leaves(peer)) }
@@ -132,6 +140,8 @@ struct MediaTransferSimulation {
     case .appears(let peer):
       sources[peer]!.isThere = true
       tell(.sourceFound(peer))
+    case .gains(let peer, let piece): serve(peer, .gained(file.id, piece: piece))
+    case .servingWoke(let peer): serve(peer, .woke)
     case .leaves(let peer):
       guard sources[peer]!.isThere else { return }
       leave(peer)
@@ -166,7 +176,7 @@ struct MediaTransferSimulation {
     sources[peer]!.isThere = false
     sources[peer]!.epoch += 1
     sources[peer]!.queuedByteCount = 0
-    _ = sources[peer]!.serving.handle(.peerLost(ana))
+    _ = sources[peer]!.serving.handle(.peerLost(ana), at: now)
   }
 }
 
@@ -210,24 +220,14 @@ extension MediaTransferSimulation {
     case .request(let number, let request)?:
       if sources[peer]!.behaviour == .silent { return }
       if sources[peer]!.behaviour == .busy, dice.chance(40) { return answer(peer, number, .refused(.busy)) }
-      if sources[peer]!.behaviour == .partial, case .have = request {
-        sources[peer]!.heldPieceCount += 1
-        return answer(peer, number, partialHolding(sources[peer]!.heldPieceCount))
-      }
       serve(peer, .requested(ana, number, request, isMember: true))
     case .cancel(let number)?: serve(peer, .cancelled(ana, number))
     default: violations.append("a request that cannot be read")
     }
   }
 
-  private func partialHolding(_ count: Int) -> MediaReply {
-    var pieces = PieceSet(pieceCount: file.hashes.count)
-    for piece in 0..<min(count, file.hashes.count) { pieces.insert(piece) }
-    return .holding(count: pieces.pieceCount, first: 0, bitmap: pieces.bytes[...])
-  }
-
   private mutating func serve(_ peer: PeerID, _ event: ServingEvent) {
-    let effects = sources[peer]!.serving.handle(event)
+    let effects = sources[peer]!.serving.handle(event, at: now)
     let serving = sources[peer]!.serving
     if serving.pendingByteCount(of: ana) > ServingMachine.queuedByteCountMax { violations.append("too much queued") }
     if serving.readingCount > ServingMachine.readsMax { violations.append("too many reads") }
@@ -237,6 +237,7 @@ extension MediaTransferSimulation {
       case .read(let read):
         plan(.init(microseconds: Int64(100 + dice.below(400))), .read(peer, epoch: sources[peer]!.epoch, read))
       case .sourceChanged: break
+      case .wake(let at): plan(at - now, .servingWoke(peer))
       }
     }
   }

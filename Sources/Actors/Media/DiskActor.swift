@@ -14,6 +14,8 @@ package enum DiskMail: Sendable {
   // Downloading, each under the tag of its download.
   /// Open the target and reserve its space; go on with the part file of that name when it is as it was left.
   case land(UInt32, Landing.Target, byteCount: UInt64, resuming: String?)
+  /// For others, of what was verified and written.
+  case readPart(UInt32, ServedRead)
   /// Which of these pieces does the part file hold?
   case recheck(UInt32, [PieceCheck])
   case verify(UInt32, PieceCheck, [UInt8])
@@ -87,6 +89,9 @@ package actor DiskActor {
       readers[media] = nil
       return nil
     case .land(let tag, let target, let byteCount, let partName): return land(tag, target, byteCount, partName)
+    case .readPart(let tag, let read):
+      let bytes = try? landings[tag]?.read(offset: read.offset, byteCount: read.byteCount)
+      return bytes.map { .readDone(read.id, $0) } ?? .readFailed(read.id, .unknown)
     case .recheck(let tag, let checks): return recheck(tag, checks)
     case .verify(let tag, let check, let bytes):
       return .verified(tag, piece: check.piece, isGood: check.accepts(bytes))

@@ -43,6 +43,8 @@ struct Download {
   var partName: String?
   /// The disk is giving it its name: too late to give it up.
   var isLanding = false
+  /// What others want read meanwhile.
+  var readsWhileLanding: [ServedRead] = []
   /// Whether the store is told of it: of several downloads of one media ID, only of one.
   var isRecorded: Bool
   /// Pieces that the store knows of.
@@ -229,6 +231,7 @@ extension MediaActor {
   func fail(_ tag: UInt32, _ end: DownloadEnd) {
     download(tag, .stopped)
     guard let failed = downloads.removeValue(forKey: tag) else { return }
+    withdraw(tag, failed)
     let byteCount = failed.machine.manifest?.files.first?.byteCount ?? 0
     var keptByteCount: UInt64 = 0
     if let record = toKeep(failed, end) {
@@ -266,16 +269,52 @@ extension MediaActor {
   /// Whole and in place: served from there from now on.
   private func landed(_ tag: UInt32, _ path: String, _ facts: FileFacts?) {
     guard let done = downloads.removeValue(forKey: tag) else { return }
+    let isOffered = offered[done.id] == tag
+    if isOffered { offered[done.id] = nil }
     var writes: [StoreWrite] = done.isRecorded ? [.downloadRemove(done.id)] : []
     if done.isOnNetwork, let manifest = done.machine.manifest, let hashes = done.pieceHashes, let facts {
       let file = HeldFile(path: path, facts: facts, manifest: manifest, pieceHashes: hashes)
       hold(file, in: done.channel)
       writes.append(.share(file.stored(in: done.channel, kind: done.order.kind)))
+      for read in done.readsWhileLanding { self.read(read) }
+    } else if isOffered {
+      offered[done.id] = tag
+      withdraw(tag, done)
     }
     if !writes.isEmpty { switchboard.store.post(.apply(writes)) }
     done.order.report(.finished(path: path))
     closeIdle(done.wanted)
     startNext()
+  }
+}
+
+// MARK: - Serving what there is so far
+
+extension MediaActor {
+  /// From when all hashes are known, before the first piece: who asks then is told of each piece as it comes.
+  private func offer(_ tag: UInt32) {
+    guard let current = downloads[tag], current.isOnNetwork, current.partName != nil, offered[current.id] == nil,
+      held[current.id] == nil, !current.machine.isFinished, current.good == nil, let served = current.machine.served
+    else { return }
+    offered[current.id] = tag
+    serve(.partShared(served, holding: current.machine.holding))
+    step(.held(current.id, current.channel))
+  }
+
+  private func withdraw(_ tag: UInt32, _ download: Download) {
+    guard offered[download.id] == tag else { return }
+    offered[download.id] = nil
+    step(.unheld(download.id, download.channel))
+    serve(.unshared(download.id))
+    for read in download.readsWhileLanding { serve(.readFailed(read.id, .unknown)) }
+  }
+
+  func readPart(_ tag: UInt32, _ read: ServedRead) {
+    if downloads[tag]!.isLanding {
+      downloads[tag]!.readsWhileLanding.append(read)
+    } else {
+      landDisk.post(.readPart(tag, read))
+    }
   }
 }
 
@@ -286,7 +325,7 @@ extension MediaActor {
     for tag in downloads.keys.sorted() where downloads[tag]!.id == media { want(tag, peer) }
   }
 
-  private func want(_ tag: UInt32, _ peer: PeerID) {
+  func want(_ tag: UInt32, _ peer: PeerID) {
     guard let current = downloads[tag], current.isOnNetwork, !current.banned.contains(peer),
       downloads[tag]!.wanted.insert(peer).inserted
     else { return }
@@ -356,6 +395,7 @@ extension MediaActor {
   func download(_ tag: UInt32, _ event: DownloadEvent) {
     guard let effects = downloads[tag]?.machine.handle(event, at: SystemClock.now()) else { return }
     for effect in effects { carryOut(effect, tag) }
+    offer(tag)
   }
 
   private func carryOut(_ effect: DownloadEffect, _ tag: UInt32) {
@@ -426,7 +466,9 @@ extension MediaActor {
       for piece in good { downloads[tag]?.good?.insert(piece) }
       recheckMore(tag)
     case .verified(let tag, let piece, let isGood): download(tag, .pieceVerified(piece, isGood: isGood))
-    case .written(let tag, let piece): download(tag, .pieceWritten(piece))
+    case .written(let tag, let piece):
+      if let id = downloads[tag]?.id, offered[id] == tag { serve(.gained(id, piece: piece)) }
+      download(tag, .pieceWritten(piece))
     case .copied(let tag): copyMore(tag)
     case .copyFailed(let tag, _):
       guard let id = downloads[tag]?.id else { return }

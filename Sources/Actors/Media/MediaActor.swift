@@ -48,6 +48,9 @@ package actor MediaActor {
   var downloads: [UInt32: Download] = [:]
   /// Downloads that broke off and can be gone on with.
   var kept: [MediaID: KeptDownload] = [:]
+  /// Media of which a download serves what it has so far.
+  var offered: [MediaID: UInt32] = [:]
+  private var servingWakeAt: Instant?
   var nextTag: UInt32 = 1
   private(set) var isClosed = false
   /// Media links are numbered apart from those of the links machine (even) and accepted ones (odd).
@@ -107,12 +110,17 @@ package actor MediaActor {
     case .disk(let news): happened(news)
     case .cancel(let tag): cancel(tag)
     case .hold(let file, let channel): hold(file, in: channel)
-    case .woke: woke()
+    case .woke:
+      if let at = servingWakeAt, at <= SystemClock.now() {
+        servingWakeAt = nil
+        serve(.woke)
+      }
+      woke()
     }
     flush()
   }
 
-  private func step(_ event: MediaEvent) {
+  func step(_ event: MediaEvent) {
     for effect in machine.handle(event, at: SystemClock.now()) {
       switch effect {
       case .holderFound(let channel, let media, let peer):
@@ -215,8 +223,7 @@ package actor MediaActor {
       }
       switch message {
       case .request(let number, let request):
-        let isMember = session.channels.contains { heldIn[request.media]?.contains($0) == true }
-        events.append(.requested(session.peer, number, request, isMember: isMember))
+        if let event = requested(link, session, number, request) { events.append(event) }
       case .cancel(let number): events.append(.cancelled(session.peer, number))
       case .reply: continue
       }
@@ -236,6 +243,24 @@ package actor MediaActor {
     }
   }
 
+  /// Who asks for what we are downloading ourselves may have some of it, now or later.
+  private func requested(
+    _ link: LinkID, _ session: MediaSession, _ number: UInt64, _ request: MediaRequest
+  ) -> ServingEvent? {
+    let id = request.media
+    let tags = downloads.keys.filter {
+      downloads[$0]!.id == id && session.channels.contains(downloads[$0]!.channel)
+    }.sorted()
+    if case .have = request { for tag in tags { want(tag, session.peer) } }
+    let isMember =
+      session.channels.contains { heldIn[id]?.contains($0) == true } || offered[id].map(tags.contains) ?? false
+    if !isMember, !tags.isEmpty {
+      send(.reply(number, .refused(.busy)), link)
+      return nil
+    }
+    return .requested(session.peer, number, request, isMember: isMember)
+  }
+
   func send(_ message: MediaMessage, _ link: LinkID) { sessions[link]?.outgoing.append(message) }
 
   /// What one step wanted sent goes out together.
@@ -251,18 +276,26 @@ package actor MediaActor {
   func serve(_ event: ServingEvent) { serve([event]) }
 
   private func serve(_ events: [ServingEvent]) {
-    for effect in serving.handle(events) {
+    for effect in serving.handle(events, at: SystemClock.now()) {
       switch effect {
       case .reply(let peer, let number, let reply):
         if let link = inbound[peer] { send(.reply(number, reply), link) }
-      case .read(let read):
-        if let file = held[read.media] {
-          serveDisk.post(.read(read, path: file.path, file.facts))
-        } else {
-          serve(.readFailed(read.id, .unknown))
-        }
+      case .read(let read): self.read(read)
       case .sourceChanged(let id): sourceChanged(id)
+      case .wake(let instant):
+        servingWakeAt = instant
+        wake(instant)
       }
+    }
+  }
+
+  func read(_ read: ServedRead) {
+    if let file = held[read.media] {
+      serveDisk.post(.read(read, path: file.path, file.facts))
+    } else if let tag = offered[read.media] {
+      readPart(tag, read)
+    } else {
+      serve(.readFailed(read.id, .unknown))
     }
   }
 }

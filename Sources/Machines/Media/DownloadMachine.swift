@@ -14,7 +14,6 @@ package struct DownloadMachine: Sendable {
   static let tick = Span.milliseconds(500)
   static let slowAfter = Span.seconds(2)
   static let silentAfter = Span.seconds(8)
-  static let haveAgainAfter = Span.seconds(2)
 
   package let id: MediaID
   package private(set) var manifest: MediaManifest?
@@ -98,7 +97,10 @@ package struct DownloadMachine: Sendable {
   }
 
   private mutating func stop() {
-    for peer in order { cancelAll(peer) }
+    for peer in order {
+      for number in sources[peer]!.listening.keys.sorted() { effects.append(.cancel(peer, number)) }
+      cancelAll(peer)
+    }
     isEnded = true
   }
 
@@ -138,7 +140,10 @@ extension DownloadMachine {
 
   private mutating func drop(_ peer: PeerID, _ fault: SourceFault) {
     if fault.isForGood { banned.insert(peer) }
-    if sources[peer] != nil { cancelAll(peer) }
+    if sources[peer] != nil {
+      for number in sources[peer]!.listening.keys.sorted() { effects.append(.cancel(peer, number)) }
+      cancelAll(peer)
+    }
     effects.append(.dropSource(peer, fault))
     lose(peer)
   }
@@ -152,9 +157,7 @@ extension DownloadMachine {
     case .manifest(let offset): request = .manifest(id, offset: offset)
     case .probe: request = .manifest(id, offset: 0)
     case .pieceHashes(let first, let count): request = .pieceHashes(id, file: 0, first: first, count: count)
-    case .have(let first):
-      request = .have(id, first: first)
-      sources[peer]!.haveAskedAt = now
+    case .have(let first): request = .have(id, first: first)
     case .block(let piece, let block, _):
       request = .block(id, file: 0, index: piece * Limit.blocksPerPiece + block)
       sources[peer]!.blocksInFlight += 1
@@ -189,6 +192,7 @@ extension DownloadMachine {
   private mutating func replied(_ peer: PeerID, _ number: UInt64, _ reply: MediaReply) {
     guard sources[peer] != nil else { return }
     guard let pending = sources[peer]!.pending.removeValue(forKey: number) else {
+      if let first = sources[peer]!.listening[number] { return heldMore(peer, first, reply) }
       if sources[peer]!.cancelledCount > 0 { sources[peer]!.cancelledCount -= 1 } else { drop(peer, .misbehaved) }
       return
     }
@@ -196,6 +200,9 @@ extension DownloadMachine {
     sources[peer]!.lastProgress = now
     sources[peer]!.isSlow = false
     switch (pending, reply) {
+    case (.have(let first), .refused(.busy)):
+      sources[peer]!.haveToAsk.insert(first)
+      pause(peer)
     case (_, .refused(.busy)): pause(peer)
     case (_, .refused(let reason)): drop(peer, .refused(reason))
     case (.manifest(let asked), .manifestPart(let total, let offset, let bytes)) where asked == offset:
@@ -207,6 +214,7 @@ extension DownloadMachine {
       sources[peer]!.holding = .all
       pump(peer)
     case (.have(let asked), .holding(let count, let first, let bitmap)) where asked == first:
+      sources[peer]!.listens(number, from: first)
       holds(peer, count, first, bitmap)
     case (.block(let piece, let block, let askedAt), .block(let bytes)):
       blockArrived(peer, piece, block, askedAt, bytes)
@@ -215,11 +223,25 @@ extension DownloadMachine {
   }
 
   private mutating func pause(_ peer: PeerID) {
+    for case .have(let first) in sources[peer]!.pending.values { sources[peer]!.haveToAsk.insert(first) }
     release(peer, cancelling: true)
     sources[peer]!.shrinkWindow()
     sources[peer]!.pausedUntil = now + Self.tick
     fetchParts()
     pumpAll()
+  }
+
+  /// News, for which nothing was pending: it says nothing of how fast it serves.
+  private mutating func heldMore(_ peer: PeerID, _ asked: Int, _ reply: MediaReply) {
+    switch reply {
+    case .holdingAll:
+      sources[peer]!.holding = .all
+      sources[peer]!.listening = [:]
+      pump(peer)
+    case .holding(let count, let first, let bitmap) where asked == first: holds(peer, count, first, bitmap)
+    case .refused(let reason): drop(peer, .refused(reason))
+    default: drop(peer, .misbehaved)
+    }
   }
 
   private mutating func holds(_ peer: PeerID, _ count: Int, _ first: Int, _ bitmap: ArraySlice<UInt8>) {
@@ -229,7 +251,7 @@ extension DownloadMachine {
     pieces.insert(contentsOf: bitmap, from: first)
     sources[peer]!.holding = .some(pieces)
     let next = first + bitmap.count * 8
-    if next < count { ask(peer, .have(first: next)) }
+    if next < count, !sources[peer]!.hasAsked(from: next) { ask(peer, .have(first: next)) }
     pump(peer)
   }
 }
@@ -421,6 +443,10 @@ extension DownloadMachine {
   private mutating func woke() {
     isWaking = false
     for peer in order where sources[peer] != nil { checkSilence(of: peer) }
+    for peer in order where sources[peer]!.isReady(at: now) {
+      for first in sources[peer]!.haveToAsk.sorted() { ask(peer, .have(first: first)) }
+      sources[peer]!.haveToAsk = []
+    }
     fetchParts()
     pumpAll()
     for peer in order { helpOut(peer) }
@@ -443,13 +469,10 @@ extension DownloadMachine {
     sources[peer]!.lastProgress = since
   }
 
-  /// A source with nothing to do asks a partial holder what is new, or takes over a piece that another has been at for
+  /// A source with nothing to do takes over a piece that another has been at for
   /// far longer than it would need itself: one who sends a block now and then must not hold up the end.
   private mutating func helpOut(_ peer: PeerID) {
     guard let source = sources[peer], isPrepared, source.isReady(at: now), source.blocksInFlight == 0 else { return }
-    if !source.holdsAll, source.pending.isEmpty, now - source.haveAskedAt >= Self.haveAgainAfter {
-      ask(peer, .have(first: 0))
-    }
     guard pieceHashes != nil, let duration = source.pieceDuration else { return }
     let patience = max(Self.slowAfter, duration * 4)
     let late = incoming.filter { $1.source != peer && source.holds($0) && now - $1.assignedAt > patience }

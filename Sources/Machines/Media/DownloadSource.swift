@@ -26,13 +26,17 @@ struct DownloadSource {
 
   var holding = Holding.unknown
   var pending: [UInt64: Pending] = [:]
+  /// Questions what it holds that were answered with a part: the answer comes again when it holds more. Value: their
+  /// first piece.
+  var listening: [UInt64: Int] = [:]
+  /// Asked while it was busy, to be asked again.
+  var haveToAsk: Set<Int> = []
   var blocksInFlight = 0
   /// Blocks asked for at once.
   private(set) var window = Self.windowStart
   /// The piece whose blocks are being asked for.
   var requesting: Int?
   var lastProgress: Instant
-  var haveAskedAt: Instant
   /// Nothing new is asked for until then.
   var pausedUntil: Instant
   /// Silent for two seconds: its pieces went to others, and it gets none until it answers.
@@ -48,7 +52,6 @@ struct DownloadSource {
 
   init(at now: Instant) {
     lastProgress = now
-    haveAskedAt = now
     pausedUntil = now
   }
 
@@ -81,6 +84,18 @@ struct DownloadSource {
     }
     roundLatencyMin = Span(microseconds: .max)
     roundLeft = window
+  }
+
+  /// The same question asked again takes the place of the earlier one.
+  mutating func listens(_ number: UInt64, from first: Int) {
+    listening = listening.filter { $1 != first }
+    listening[number] = first
+  }
+
+  /// Whether it was asked what it holds from that piece on.
+  func hasAsked(from first: Int) -> Bool {
+    listening.values.contains(first)
+      || pending.values.contains { if case .have(first) = $0 { true } else { false } }
   }
 
   mutating func shrinkWindow() { window = Self.windowMin }

@@ -5,6 +5,7 @@ import ParleyWire
 /// A media ID that is served: what can be answered from memory, and where on the disk the rest is.
 package struct ServedMedia: Equatable, Sendable {
   package let manifest: MediaManifest
+  package let layout: MediaLayout
   /// One list for each file of the manifest, in its order.
   package let pieceHashes: [[Hash32]]
 
@@ -14,6 +15,7 @@ package struct ServedMedia: Equatable, Sendable {
         && zip(manifest.files, pieceHashes).allSatisfy { $0.pieceCount == UInt64($1.count) },
       "each file has a hash for each of its pieces")
     self.manifest = manifest
+    layout = MediaLayout(manifest)
     self.pieceHashes = pieceHashes
   }
 
@@ -22,8 +24,9 @@ package struct ServedMedia: Equatable, Sendable {
     case read(file: Int, offset: UInt64, byteCount: Int)
   }
 
-  /// Numbers in requests are anybody's; what is out of range is unknown.
-  package func answer(_ request: MediaRequest) -> Answer {
+  /// Numbers in requests are anybody's; what is out of range is unknown, and so is what is not in `holding` (nil: it is
+  /// all held).
+  package func answer(_ request: MediaRequest, holding: PieceSet? = nil) -> Answer {
     switch request {
     case .manifest(_, let offset):
       let bytes = manifest.encoded
@@ -36,14 +39,26 @@ package struct ServedMedia: Equatable, Sendable {
       }
       return .reply(.pieceHashes(pieceHashes[file][first..<first + count].flatMap(\.bytes)[...]))
     case .block(_, let file, let index):
-      guard manifest.files.indices.contains(file), index >= 0, UInt64(index) < manifest.files[file].blockCount else {
+      guard let piece = piece(file, index), holding?.contains(piece) != false else {
         return .reply(.refused(.unknown))
       }
       let block = UInt64(Limit.mediaBlockByteCount)
       let offset = UInt64(index) * block
       let byteCount = Int(min(block, manifest.files[file].byteCount - offset))
       return .read(file: file, offset: offset, byteCount: byteCount)
-    case .have: return .reply(.holdingAll)
+    case .have(_, let first):
+      guard let holding, !holding.isFull else { return .reply(.holdingAll) }
+      guard first <= holding.pieceCount else { return .reply(.refused(.unknown)) }
+      let bitmap = holding.bytes[(first / 8)...].prefix(MediaMessage.bitmapByteCountMax)
+      return .reply(.holding(count: holding.pieceCount, first: first, bitmap: bitmap))
     }
+  }
+
+  /// The piece that a block belongs to; nil when there is no such block.
+  package func piece(_ file: Int, _ block: Int) -> Int? {
+    guard manifest.files.indices.contains(file), block >= 0, UInt64(block) < manifest.files[file].blockCount else {
+      return nil
+    }
+    return layout.pieces(of: file).lowerBound + block / Limit.blocksPerPiece
   }
 }

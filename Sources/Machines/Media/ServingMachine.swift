@@ -2,58 +2,27 @@ import ParleyHashing
 import ParleyVocabulary
 import ParleyWire
 
-package enum ServingEvent: Equatable, Sendable {
-  case shared(ServedMedia)
-  case unshared(MediaID)
-  case requested(PeerID, UInt64, MediaRequest, isMember: Bool)
-  case cancelled(PeerID, UInt64)
-  case peerLost(PeerID)
-  /// The bytes of a read, exactly as many as were asked for.
-  case readDone(UInt64, [UInt8])
-  case readFailed(UInt64, MediaRefusal)
-  /// So many bytes wait on the peer's connection now.
-  case drained(PeerID, queuedByteCount: Int)
-}
-
-package enum ServingEffect: Equatable, Sendable {
-  case reply(PeerID, UInt64, MediaReply)
-  /// Read from the disk; `.readDone` or `.readFailed` with its ID answers.
-  case read(ServedRead)
-  /// The source file is no longer what was shared: tell its sharer. It is refused from now on.
-  case sourceChanged(MediaID)
-}
-
-/// Neighbouring blocks that one peer asked for, read at once.
-package struct ServedRead: Equatable, Sendable {
-  package let id: UInt64
-  package let peer: PeerID
-  package let media: MediaID
-  package let file: Int
-  package let offset: UInt64
-  package let byteCount: Int
-}
-
 /// Serves everybody's requests: peers in turn, few reads at once, and nothing read for a connection that cannot take
 /// it.
+///
+/// Of blocks, those of the piece being sent go first, then of pieces that went out less often than others: so each
+/// piece soon is with somebody who passes it on. Whoever was passed over eight times as often as others wait is next.
 package struct ServingMachine: Sendable {
   package static let requestsPerPeerMax = 256
   package static let readsMax = 4
   package static let blocksPerReadMax = 16
   /// Read or waiting on one connection.
   package static let queuedByteCountMax = 1 << 20
-
-  private struct Peer {
-    /// A peer that was lost and came back has a new account, in which reads for the old one do not stand.
-    let account: UInt64
-    var requests: [(number: UInt64, request: MediaRequest)] = []
-    /// Replied and not yet known to have left.
-    var queuedByteCount = 0
-    /// Being read.
-    var readingByteCount = 0
-    var readingCount = 0
-
-    var room: Int { ServingMachine.queuedByteCountMax - queuedByteCount - readingByteCount }
-  }
+  /// Read or waiting on the connections that move: pieces go out one after another, not all of them slowly at once.
+  package static let movingByteCountMax = 2 << 20
+  /// A connection moves while it takes so many bytes in such a time; one that does not holds nobody else up.
+  static let movingByteCount = 128 << 10
+  static let movingFor = Span.milliseconds(500)
+  /// Who listens is told of new pieces ten times a second, and less often when the bitmap is long: 25,000 bytes/s.
+  static let newsAfter = Span.milliseconds(100)
+  static let newsByteRate = 25_000
+  package static let listenersPerPeerMax = 64
+  private static let patienceFactor = 8
 
   private struct Reading {
     let read: ServedRead
@@ -62,22 +31,29 @@ package struct ServingMachine: Sendable {
     var numbers: [UInt64?]
   }
 
-  private var media: [MediaID: ServedMedia] = [:]
+  private var shelves: [MediaID: Shelf] = [:]
+  /// Blocks that went out of each piece.
+  private var sentBlockCounts: [MediaID: [UInt32]] = [:]
   private var changed: Set<MediaID> = []
-  private var peers: [PeerID: Peer] = [:]
+  private var peers: [PeerID: ServedPeer] = [:]
   private var order: [PeerID] = []
   private var turn = 0
+  /// Whom the last block went to, and of which piece it was.
+  private var lastServed: (peer: PeerID, media: MediaID, piece: Int)?
   private var readings: [UInt64: Reading] = [:]
   private var nextRead: UInt64 = 0
   private var nextAccount: UInt64 = 0
+  private var now = Instant(microseconds: 0)
+  private var wakeAt: Instant?
   private var effects: [ServingEffect] = []
 
   package init() {}
 
-  package mutating func handle(_ event: ServingEvent) -> [ServingEffect] { handle([event]) }
+  package mutating func handle(_ event: ServingEvent, at now: Instant) -> [ServingEffect] { handle([event], at: now) }
 
   /// What came together is taken in whole before anything is served: neighbouring blocks are then read at once.
-  package mutating func handle(_ events: [ServingEvent]) -> [ServingEffect] {
+  package mutating func handle(_ events: [ServingEvent], at now: Instant) -> [ServingEffect] {
+    self.now = now
     for event in events { take(event) }
     serve()
     defer { effects = [] }
@@ -86,18 +62,19 @@ package struct ServingMachine: Sendable {
 
   private mutating func take(_ event: ServingEvent) {
     switch event {
-    case .shared(let served):
-      media[served.manifest.id] = served
-      changed.remove(served.manifest.id)
-    case .unshared(let id):
-      media[id] = nil
-      changed.remove(id)
+    case .shared(let served): share(served, holding: nil)
+    case .partShared(let served, let holding): share(served, holding: holding)
+    case .gained(let media, let piece): gained(media, piece)
+    case .unshared(let id): unshare(id)
     case .requested(let peer, let number, let request, let isMember): requested(peer, number, request, isMember)
     case .cancelled(let peer, let number): cancelled(peer, number)
     case .peerLost(let peer): lose(peer)
     case .readDone(let id, let bytes): readDone(id, bytes)
     case .readFailed(let id, let reason): readFailed(id, reason)
-    case .drained(let peer, let byteCount): peers[peer]?.queuedByteCount = byteCount
+    case .drained(let peer, let byteCount): peers[peer]?.drained(to: byteCount, at: now)
+    case .woke:
+      wakeAt = nil
+      for peer in order { sendNews(to: peer) }
     }
   }
 
@@ -107,25 +84,30 @@ package struct ServingMachine: Sendable {
     peers[peer].map { $0.requests.count + $0.readingCount } ?? 0
   }
   /// What this machine believes to wait on the peer's connection, reads included.
-  package func pendingByteCount(of peer: PeerID) -> Int {
-    peers[peer].map { $0.queuedByteCount + $0.readingByteCount } ?? 0
-  }
+  package func pendingByteCount(of peer: PeerID) -> Int { peers[peer]?.pendingByteCount ?? 0 }
 
   private mutating func requested(_ peer: PeerID, _ number: UInt64, _ request: MediaRequest, _ isMember: Bool) {
     if peers[peer] == nil {
-      peers[peer] = Peer(account: nextAccount)
+      peers[peer] = ServedPeer(account: nextAccount, at: now)
       nextAccount += 1
       order.append(peer)
     }
     // Refused before anything is looked up: whether it is held is not for them to know.
     guard isMember else { return reply(peer, number, .refused(.notAMember)) }
     guard requestCount(of: peer) < Self.requestsPerPeerMax else { return reply(peer, number, .refused(.busy)) }
-    peers[peer]!.requests.append((number, request))
+    // What needs no disk waits for nobody.
+    if peers[peer]!.room >= MediaMessage.byteCountMax, let answer = answer(request) {
+      reply(peer, number, answer)
+      if case .have(let media, let first) = request { listen(peer, number, media, first, answer) }
+    } else {
+      peers[peer]!.requests.append((number, request))
+    }
   }
 
   private mutating func cancelled(_ peer: PeerID, _ number: UInt64) {
     guard peers[peer] != nil else { return }
     peers[peer]!.requests.removeAll { $0.number == number }
+    peers[peer]!.listeners.removeAll { $0.number == number }
     for id in readings.keys where readings[id]!.read.peer == peer {
       if let index = readings[id]!.numbers.firstIndex(of: number) { readings[id]!.numbers[index] = nil }
     }
@@ -141,10 +123,93 @@ package struct ServingMachine: Sendable {
   }
 
   private mutating func reply(_ peer: PeerID, _ number: UInt64, _ reply: MediaReply) {
-    peers[peer]?.queuedByteCount += reply.payloadByteCount
+    peers[peer]?.queue(reply.payloadByteCount, at: now)
     effects.append(.reply(peer, number, reply))
   }
 
+  private mutating func wake(at instant: Instant) {
+    if let wakeAt, wakeAt <= instant { return }
+    wakeAt = instant
+    effects.append(.wake(at: instant))
+  }
+}
+
+// MARK: - What is held
+
+extension ServingMachine {
+  private mutating func share(_ served: ServedMedia, holding: PieceSet?) {
+    let id = served.manifest.id
+    shelves[id] = Shelf(served: served, holding: holding)
+    if sentBlockCounts[id] == nil {
+      sentBlockCounts[id] = [UInt32](repeating: 0, count: served.layout.pieceCount)
+    }
+    changed.remove(id)
+    tellListeners(of: id) { _ in true }
+  }
+
+  private mutating func gained(_ media: MediaID, _ piece: Int) {
+    guard shelves[media]?.holding?.contains(piece) == false else { return }
+    shelves[media]!.holding!.insert(piece)
+    let end = MediaMessage.bitmapByteCountMax * 8
+    tellListeners(of: media) { piece >= $0 && piece < $0 + end }
+  }
+
+  private mutating func unshare(_ id: MediaID) {
+    shelves[id] = nil
+    sentBlockCounts[id] = nil
+    changed.remove(id)
+    for peer in order {
+      for listener in peers[peer]!.listeners where listener.media == id {
+        reply(peer, listener.number, .refused(.unknown))
+      }
+      peers[peer]!.listeners.removeAll { $0.media == id }
+    }
+  }
+
+  /// `reaches`: whether the bitmap that begins at this piece has changed.
+  private mutating func tellListeners(of media: MediaID, _ reaches: (Int) -> Bool) {
+    for peer in order {
+      var isTold = false
+      for index in peers[peer]!.listeners.indices where peers[peer]!.listeners[index].media == media {
+        guard reaches(peers[peer]!.listeners[index].first) else { continue }
+        peers[peer]!.listeners[index].isBehind = true
+        isTold = true
+      }
+      if isTold { sendNews(to: peer) }
+    }
+  }
+
+  /// What a listener should know by now. One that does not read is told nothing until it does.
+  private mutating func sendNews(to peer: PeerID) {
+    for listener in peers[peer]!.listeners where listener.isBehind {
+      guard listener.nextAt <= now, peers[peer]!.room > MediaMessage.byteCountMax else {
+        wake(at: max(listener.nextAt, now + Self.newsAfter))
+        continue
+      }
+      guard let shelf = shelves[listener.media],
+        case .reply(let answer) = shelf.served.answer(
+          .have(listener.media, first: listener.first), holding: shelf.holding)
+      else { continue }
+      reply(peer, listener.number, answer)
+      listen(peer, listener.number, listener.media, listener.first, answer)
+    }
+  }
+
+  /// Whoever was told a part hears of the rest; a question replaces the same one asked before.
+  private mutating func listen(
+    _ peer: PeerID, _ number: UInt64, _ media: MediaID, _ first: Int, _ answer: MediaReply
+  ) {
+    peers[peer]!.listeners.removeAll { $0.media == media && $0.first == first }
+    guard case .holding = answer, peers[peer]!.listeners.count < Self.listenersPerPeerMax else { return }
+    let long = Span(microseconds: Int64(answer.payloadByteCount) * 1_000_000 / Int64(Self.newsByteRate))
+    peers[peer]!.listeners.append(
+      .init(number: number, media: media, first: first, nextAt: now + max(Self.newsAfter, long)))
+  }
+}
+
+// MARK: - Reads
+
+extension ServingMachine {
   private mutating func endReading(_ id: UInt64) -> Reading? {
     guard let reading = readings.removeValue(forKey: id) else { return nil }
     if peers[reading.read.peer]?.account == reading.account {
@@ -158,7 +223,7 @@ package struct ServingMachine: Sendable {
     guard let reading = endReading(id) else { return }
     precondition(bytes.count == reading.read.byteCount, "a read gives what was asked for, or fails")
     // Unshared, or found changed, while it was read.
-    guard media[reading.read.media] != nil, !changed.contains(reading.read.media) else {
+    guard shelves[reading.read.media] != nil, !changed.contains(reading.read.media) else {
       return refuse(reading, changed.contains(reading.read.media) ? .changed : .unknown)
     }
     for (index, number) in reading.numbers.enumerated() {
@@ -170,7 +235,7 @@ package struct ServingMachine: Sendable {
 
   private mutating func readFailed(_ id: UInt64, _ reason: MediaRefusal) {
     guard let reading = endReading(id) else { return }
-    if reason == .changed, media[reading.read.media] != nil, changed.insert(reading.read.media).inserted {
+    if reason == .changed, shelves[reading.read.media] != nil, changed.insert(reading.read.media).inserted {
       effects.append(.sourceChanged(reading.read.media))
     }
     refuse(reading, reason)
@@ -180,56 +245,128 @@ package struct ServingMachine: Sendable {
     for case let number? in reading.numbers { reply(reading.read.peer, number, .refused(reason)) }
   }
 
-  /// Peers in turn, one answer or read each, until nothing more may go.
-  private mutating func serve() {
-    var idleCount = 0
-    while idleCount < order.count {
-      turn = (turn + 1) % order.count
-      if serveOne(order[turn]) { idleCount = 0 } else { idleCount += 1 }
-    }
-  }
-
-  /// False when there is nothing to do for the peer now.
-  private mutating func serveOne(_ peer: PeerID) -> Bool {
-    guard let (number, request) = peers[peer]!.requests.first else { return false }
-    guard peers[peer]!.room >= MediaMessage.byteCountMax else { return false }
-    guard !changed.contains(request.media) else { return answer(peer, number, .refused(.changed)) }
-    guard let served = media[request.media] else { return answer(peer, number, .refused(.unknown)) }
-    switch served.answer(request) {
-    case .reply(let reply): return answer(peer, number, reply)
-    case .read(let file, let offset, let byteCount):
-      guard readings.count < Self.readsMax else { return false }
-      read(peer, served, file, offset, byteCount)
-      return true
-    }
-  }
-
-  private mutating func answer(_ peer: PeerID, _ number: UInt64, _ message: MediaReply) -> Bool {
-    peers[peer]!.requests.removeFirst()
-    reply(peer, number, message)
-    return true
-  }
-
-  /// Begins a read of the first request and of those after it that ask for the blocks right behind.
-  private mutating func read(_ peer: PeerID, _ served: ServedMedia, _ file: Int, _ offset: UInt64, _ first: Int) {
-    var byteCount = first
+  /// Begins a read of the first request and of those after it that ask for the blocks right behind in the same piece.
+  private mutating func read(_ first: Candidate) {
+    let (peer, piece, file, offset) = (first.peer, first.piece, first.file, first.offset)
+    let media = first.shelf.served.manifest.id
+    var byteCount = first.byteCount
     var numbers = [peers[peer]!.requests[0].number]
     let room = peers[peer]!.room
     for (number, request) in peers[peer]!.requests.dropFirst().prefix(Self.blocksPerReadMax - 1) {
-      guard request.media == served.manifest.id,
+      guard case .block(media, file, let index) = request, first.shelf.served.piece(file, index) == piece,
         case .read(file, offset + UInt64(byteCount), let more) =
-          served.answer(request), byteCount + more <= room
+          first.shelf.served.answer(request, holding: first.shelf.holding), byteCount + more <= room
       else { break }
       byteCount += more
       numbers.append(number)
     }
-    let read = ServedRead(
-      id: nextRead, peer: peer, media: served.manifest.id, file: file, offset: offset, byteCount: byteCount)
+    let read = ServedRead(id: nextRead, peer: peer, media: media, file: file, offset: offset, byteCount: byteCount)
     nextRead += 1
     peers[peer]!.requests.removeFirst(numbers.count)
-    peers[peer]!.readingByteCount += byteCount
+    peers[peer]!.read(byteCount, at: now)
     peers[peer]!.readingCount += numbers.count
     readings[read.id] = Reading(read: read, account: peers[peer]!.account, numbers: numbers)
+    sentBlockCounts[media]![piece] &+= UInt32(numbers.count)
+    lastServed = (peer, media, piece)
     effects.append(.read(read))
+  }
+}
+
+// MARK: - Whose turn it is
+
+extension ServingMachine {
+  /// One answer or read after another, until nothing more may go.
+  private mutating func serve() {
+    answerFromMemory()
+    while readings.count < Self.readsMax, let next = nextToRead() {
+      for peer in next.waiting { peers[peer]!.passedOver += 1 }
+      peers[next.peer]!.passedOver = 0
+      turn = (next.index + 1) % order.count
+      read(next)
+      answerFromMemory()
+    }
+  }
+
+  /// What needs no disk waits for nobody.
+  private mutating func answerFromMemory() {
+    for peer in order {
+      while let (number, request) = peers[peer]!.requests.first,
+        peers[peer]!.room >= MediaMessage.byteCountMax, let answer = answer(request)
+      {
+        peers[peer]!.requests.removeFirst()
+        reply(peer, number, answer)
+        if case .have(let media, let first) = request { listen(peer, number, media, first, answer) }
+      }
+    }
+  }
+
+  /// Nil when it has to be read.
+  private func answer(_ request: MediaRequest) -> MediaReply? {
+    guard !changed.contains(request.media) else { return .refused(.changed) }
+    guard let shelf = shelves[request.media] else { return .refused(.unknown) }
+    if case .reply(let reply) = shelf.served.answer(request, holding: shelf.holding) { return reply }
+    return nil
+  }
+
+  private struct Candidate {
+    let peer: PeerID
+    let index: Int
+    let shelf: Shelf
+    let piece: Int
+    let file: Int
+    let offset: UInt64
+    let byteCount: Int
+    var waiting: [PeerID] = []
+  }
+
+  private mutating func nextToRead() -> Candidate? {
+    var waiting: [PeerID] = []
+    var best: (rank: Int, candidate: Candidate)?
+    let overdue = order.count * Self.patienceFactor
+    for step in order.indices {
+      let index = (turn + step) % order.count
+      let peer = order[index]
+      guard let candidate = candidate(peer, index) else { continue }
+      waiting.append(peer)
+      let media = candidate.shelf.served.manifest.id
+      let isGoingOn = lastServed.map { $0 == (peer, media, candidate.piece) } ?? false
+      let isOverdue = peers[peer]!.passedOver >= overdue
+      let rank = isOverdue ? -2 : isGoingOn ? -1 : copyCount(candidate)
+      if best.map({ rank < $0.rank }) ?? true { best = (rank, candidate) }
+    }
+    guard var next = best?.candidate, mayMove() else { return nil }
+    next.waiting = waiting
+    return next
+  }
+
+  /// Whole copies of its piece that went out.
+  private func copyCount(_ candidate: Candidate) -> Int {
+    let sent = sentBlockCounts[candidate.shelf.served.manifest.id]![candidate.piece]
+    return Int(sent) / candidate.shelf.served.layout.place(of: candidate.piece).blockCount
+  }
+
+  private func candidate(_ peer: PeerID, _ index: Int) -> Candidate? {
+    guard let request = peers[peer]!.requests.first?.request, peers[peer]!.room >= MediaMessage.byteCountMax,
+      let shelf = shelves[request.media], case .block(_, let file, let block) = request,
+      let piece = shelf.served.piece(file, block),
+      case .read(_, let offset, let byteCount) = shelf.served.answer(request, holding: shelf.holding)
+    else { return nil }
+    return Candidate(
+      peer: peer, index: index, shelf: shelf, piece: piece, file: file, offset: offset, byteCount: byteCount)
+  }
+
+  /// Whether more may be under way. A peer that takes nothing does not count.
+  private mutating func mayMove() -> Bool {
+    var byteCount = 0
+    var until: Instant?
+    for peer in order {
+      let account = peers[peer]!
+      guard account.pendingByteCount > 0, account.movingUntil > now else { continue }
+      byteCount += account.pendingByteCount
+      until = min(until ?? account.movingUntil, account.movingUntil)
+    }
+    if byteCount < Self.movingByteCountMax { return true }
+    if let until { wake(at: until) }
+    return false
   }
 }
