@@ -25,6 +25,9 @@ static inline int parley_openat2(int folder, const char *name, int flags, unsign
   return (int)syscall(437, folder, name, &how, sizeof how);  // the same number on every architecture
 }
 
+// SEEK_DATA of lseek(2), Linux 3.1; O_PATH of open(2), Linux 2.6.39, on every architecture that Swift runs on.
+enum { PARLEY_SEEK_DATA = 3, PARLEY_O_PATH = 0x200000 };
+
 // renameat2(2) with RENAME_NOREPLACE, Linux 3.15.
 static inline int parley_rename_without_replacing(int folder, const char *from, const char *to) {
   return (int)syscall(SYS_renameat2, folder, from, folder, to, 1);

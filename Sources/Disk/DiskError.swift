@@ -15,24 +15,51 @@ public enum DiskError: Error, Equatable, Sendable, CustomStringConvertible {
   /// Bytes needed and bytes free to us on that file system.
   case noSpace(path: String, need: UInt64, have: UInt64)
   case tooLarge(path: String, byteCount: UInt64, byteCountMax: UInt64)
+  /// A folder in which no file can be shared; so many were left out.
+  case noFiles(path: String, skippedCount: Int)
+  /// The manifest of a folder would have more bytes than it may, with this file the first too many.
+  case tooManyFiles(path: String, fileCount: Int, byteCountMax: Int)
   /// The caller's progress closure said to stop.
   case stopped(path: String)
   case failed(path: String, operation: String, reason: String)
 
   public var description: String {
     switch self {
-    case .noSuchFile(let path): "\(path.escapedLine): there is no such file or folder"
-    case .notARegularFile(let path, let kind): "\(path.escapedLine) is a \(kind), not a regular file"
-    case .notAFolder(let path): "\(path.escapedLine) is not a folder"
-    case .notPermitted(let path, let reason): "\(path.escapedLine): not permitted: \(reason)"
-    case .changed(let path): "\(path.escapedLine) changed meanwhile: share or download it again"
-    case .exists(let path): "\(path.escapedLine) exists already: choose another name, or allow it to be replaced"
-    case .noSpace(let path, let need, let have):
-      "\(path.escapedLine): \(need) bytes are needed and \(have) are free there: make space, then try again"
-    case .tooLarge(let path, let byteCount, let byteCountMax):
-      "\(path.escapedLine) has \(byteCount) bytes, at most \(byteCountMax) can be shared"
-    case .stopped(let path): "\(path.escapedLine): stopped"
-    case .failed(let path, let operation, let reason): "\(path.escapedLine): \(operation): \(reason)"
+    case .noSuchFile, .notPermitted, .stopped, .failed, .noSpace: "\(path.escapedLine): \(reason)"
+    case .notARegularFile, .notAFolder, .changed, .exists, .tooLarge, .noFiles, .tooManyFiles:
+      "\(path.escapedLine) \(reason)"
+    }
+  }
+
+  package var path: String {
+    switch self {
+    case .noSuchFile(let path), .notARegularFile(let path, _), .notAFolder(let path), .notPermitted(let path, _),
+      .changed(let path), .exists(let path), .noSpace(let path, _, _), .tooLarge(let path, _, _),
+      .noFiles(let path, _), .tooManyFiles(let path, _, _), .stopped(let path), .failed(let path, _, _):
+      path
+    }
+  }
+
+  /// What happened, without saying where.
+  package var reason: String {
+    switch self {
+    case .noSuchFile: "there is no such file or folder"
+    case .notARegularFile(_, let kind): "is a \(kind), not a regular file"
+    case .notAFolder: "is not a folder"
+    case .notPermitted(_, let reason): "not permitted: \(reason)"
+    case .changed: "changed meanwhile: share or download it again"
+    case .exists: "exists already: choose another name, or allow it to be replaced"
+    case .noSpace(_, let need, let have):
+      "\(need) bytes are needed and \(have) are free there: make space, then try again"
+    case .tooLarge(_, let byteCount, let byteCountMax): "has \(byteCount) bytes, at most \(byteCountMax) can be shared"
+    case .noFiles(_, let skippedCount):
+      skippedCount == 0
+        ? "holds no files: nothing was shared" : "holds no file that can be shared; \(skippedCount) were left out"
+    case .tooManyFiles(_, let fileCount, let byteCountMax):
+      "holds too many files for one media ID: the list of the first \(fileCount) fills \(byteCountMax) bytes; "
+        + "share its subfolders one by one, or an archive"
+    case .stopped: "stopped"
+    case .failed(_, let operation, let reason): "\(operation): \(reason)"
     }
   }
 

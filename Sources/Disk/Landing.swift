@@ -58,7 +58,7 @@ package final class Landing {
     let place = try Place.open(target, byteCount: byteCount)
     try place.check(target)
     let path = place.path(partName)
-    guard partName.hasPrefix(".parley-"), partName.hasSuffix(".part"), !partName.utf8.contains(UInt8(ascii: "/")) else {
+    guard Self.isPartName(partName), !partName.utf8.contains(UInt8(ascii: "/")) else {
       throw .failed(path: path, operation: "resuming", reason: "this is not the name of a part file")
     }
     let file = try place.open(partName, O_RDWR)
@@ -173,6 +173,9 @@ package final class Landing {
   }
 
   private static let numberMax = 9_999
+
+  /// Whether a name is one that `randomName` gives.
+  static func isPartName(_ name: String) -> Bool { name.hasPrefix(".parley-") && name.hasSuffix(".part") }
 
   private static func randomName() -> String {
     let bytes = (0..<10).map { _ in UInt8.random(in: 0...255) }

@@ -103,13 +103,9 @@ struct Place: ~Copyable {
     }
   }
 
-  /// Never through a link and never out of the folder, with the kernel's help where it has openat2 (5.6; sandboxes may
-  /// forbid it).
+  /// Never through a link and never out of the folder.
   func open(_ name: String, _ flags: Int32) throws(DiskError) -> Descriptor {
-    let flags = flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
-    let mode: UInt32 = flags & O_CREAT != 0 ? 0o600 : 0
-    var number = parley_openat2(folder.number, name, flags, mode, UInt32(PARLEY_RESOLVE_SAFELY))
-    if number < 0, errno == ENOSYS || errno == EPERM { number = openat(folder.number, name, flags, mode) }
+    let number = openBeneath(folder.number, name, flags, mode: flags & O_CREAT != 0 ? 0o600 : 0)
     if number < 0, errno == ELOOP { throw .notARegularFile(path: path(name), kind: "symbolic link") }
     guard number >= 0 else { throw .system(path(name), "opening") }
     return Descriptor(number)

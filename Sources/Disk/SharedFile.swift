@@ -1,24 +1,40 @@
+import CLinux
 import Glibc
 import ParleyHashing
 import ParleyVocabulary
 import ParleyWire
-import Synchronization
 
-/// A file read once and hashed, ready to be announced and served from where it lies.
+/// One file, hashed and ready to be served from where it lies.
 package struct ScannedFile: Equatable, Sendable {
-  package let path: String
-  /// The last component of the path, fit for a manifest.
-  package let name: String
-  package let facts: FileFacts
+  /// As the manifest spells it.
+  package let components: [String]
+  package let source: FileSource
   package let isExecutable: Bool
   package let pieceHashes: [Hash32]
   package let root: Hash32
 
-  package var byteCount: UInt64 { facts.byteCount }
+  package var byteCount: UInt64 { source.facts.byteCount }
+}
 
+/// A file or a folder read once and hashed, ready to be announced.
+package struct ScannedShare: Equatable, Sendable {
+  /// Absolute.
+  package let path: String
+  /// Fit for a message.
+  package let name: String
+  package let isFolder: Bool
+  /// In the manifest's order.
+  package let files: [ScannedFile]
+  package let skipped: SkippedFiles
+
+  package var byteCount: UInt64 { files.reduce(0) { $0 + $1.byteCount } }
+
+  /// A folder's MIME type is that of folders, whatever is given.
   package func manifest(mimeType: String? = nil) throws(WireError) -> MediaManifest {
-    let file = MediaManifest.File(path: [name], byteCount: byteCount, root: root, isExecutable: isExecutable)
-    return try MediaManifest(files: [file], mimeType: mimeType)
+    let entries = files.map {
+      MediaManifest.File(path: $0.components, byteCount: $0.byteCount, root: $0.root, isExecutable: $0.isExecutable)
+    }
+    return try MediaManifest(files: entries, mimeType: isFolder ? MediaManifest.folderType : mimeType)
   }
 }
 
@@ -26,24 +42,44 @@ package enum SharedFile {
   /// 64 TiB: what the messages of a media session can count.
   package static let byteCountMax = UInt64(MediaMessage.pieceCountMax) * UInt64(Limit.mediaPieceByteCount)
 
-  /// Reads and hashes a file on all cores; blocks until done. `path` may be a symbolic link (its owner chose it) but
-  /// must lead to a regular file. Memory: one piece a thread and 32 bytes a piece. `progress` is called on the calling
-  /// thread with bytes hashed so far and bytes in all, about once a piece; returning false stops with `.stopped`.
+  /// Lists, reads and hashes: for what needs no hashes of earlier times and no word in between.
   package static func scan(
     _ path: String, threadCountMax: Int = 8, progress: (UInt64, UInt64) -> Bool = { _, _ in true }
-  ) throws(DiskError) -> ScannedFile {
-    let file = try open(path)
-    let status = try file.status(path)
-    let facts = FileFacts(status)
-    guard facts.byteCount <= byteCountMax else {
-      throw .tooLarge(path: path, byteCount: facts.byteCount, byteCountMax: byteCountMax)
+  ) throws(DiskError) -> ScannedShare {
+    try scan(try SharedListing.of(path), threadCountMax: threadCountMax, progress: progress)
+  }
+
+  /// Reads and hashes on all cores; blocks until done. Memory: one piece a thread and 32 bytes a piece; at most one open
+  /// file a thread. `known`: hashes of pieces of files, by their place in the listing, that are not read again.
+  ///
+  /// `progress` is called on the calling thread with bytes done so far (known ones included) and bytes in all, about
+  /// once a mebibyte; returning false stops with `.stopped`. A file that cannot be read, or changes meanwhile, is an
+  /// error when it is the only one, and skipped in a folder.
+  package static func scan(
+    _ listing: SharedListing, known: [Int: [Hash32]] = [:], threadCountMax: Int = 8,
+    progress: (UInt64, UInt64) -> Bool = { _, _ in true }
+  ) throws(DiskError) -> ScannedShare {
+    let work = try HashingWork(listing, known: known)
+    let coreCount = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+    let threadCount = min(max(1, threadCountMax), coreCount, work.unitCount)
+    var threads: [pthread_t] = []
+    for _ in 1..<max(1, threadCount) {
+      var thread = pthread_t()
+      let box = Unmanaged.passRetained(work)
+      let code = pthread_create(
+        &thread, nil,
+        { argument in
+          let work = Unmanaged<HashingWork>.fromOpaque(argument!).takeRetainedValue()
+          work.run { _ in true }
+          return nil
+        }, box.toOpaque())
+      // Without a further thread it is slower, not wrong.
+      if code == 0 { threads.append(thread) } else { box.release() }
     }
-    posix_fadvise(file.number, 0, 0, POSIX_FADV_SEQUENTIAL)
-    let hashes = try hash(file, path, facts, threadCountMax: threadCountMax, progress: progress)
-    guard FileFacts(try file.status(path)) == facts else { throw .changed(path: path) }
-    return ScannedFile(
-      path: path, name: name(of: path), facts: facts, isExecutable: status.st_mode & S_IXUSR != 0,
-      pieceHashes: hashes, root: MediaTree.root(pieceHashes: hashes, byteCount: facts.byteCount))
+    let byteCount = listing.byteCount
+    work.run { progress($0, byteCount) }
+    for thread in threads { pthread_join(thread, nil) }
+    return try work.result()
   }
 
   /// Looks before it opens: opening a device or a FIFO can have effects or block.
@@ -59,111 +95,21 @@ package enum SharedFile {
     return file
   }
 
-  private static func name(of path: String) -> String {
-    let last = path.unicodeScalars.split(separator: "/").last.map(String.init) ?? path
-    let isFit = (1...Limit.fileNameByteCountMax).contains(last.utf8.count) && last != "." && last != ".."
-    return isFit && !last.utf8.contains(0) ? last : SafeFileName(received: last).text
+  /// With links resolved; as it is when nothing is there.
+  package static func absolute(_ path: String) -> String {
+    guard let resolved = realpath(path, nil) else { return path }
+    defer { free(resolved) }
+    return String(cString: resolved)
   }
 
-  private static func hash(
-    _ file: borrowing Descriptor, _ path: String, _ facts: FileFacts, threadCountMax: Int,
-    progress: (UInt64, UInt64) -> Bool
-  ) throws(DiskError) -> [Hash32] {
-    let work = HashingWork(number: file.number, path: path, byteCount: facts.byteCount)
-    let coreCount = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
-    let threadCount = min(max(1, threadCountMax), coreCount, work.pieceCount)
-    var threads: [pthread_t] = []
-    for _ in 1..<max(1, threadCount) {
-      var thread = pthread_t()
-      let box = Unmanaged.passRetained(work)
-      let code = pthread_create(
-        &thread, nil,
-        { argument in
-          let work = Unmanaged<HashingWork>.fromOpaque(argument!).takeRetainedValue()
-          work.run { _ in true }
-          return nil
-        }, box.toOpaque())
-      // Without a further thread it is slower, not wrong.
-      if code == 0 { threads.append(thread) } else { box.release() }
+  /// As whoever gave the path called it, unless that was `.` or the like.
+  static func name(given path: String, absolute: String) -> String {
+    for path in [path, absolute] {
+      guard let last = path.unicodeScalars.split(separator: "/").last.map(String.init) else { continue }
+      let isFit = last.utf8.count <= Limit.fileNameByteCountMax && last != "." && last != ".."
+      if isFit, !last.utf8.contains(0) { return last }
     }
-    work.run { progress($0, facts.byteCount) }
-    for thread in threads { pthread_join(thread, nil) }
-    return try work.result()
-  }
-}
-
-/// Pieces handed out to threads. The file stays open until all have been joined.
-private final class HashingWork: Sendable {
-  private struct State {
-    var next = 0
-    var doneByteCount: UInt64 = 0
-    var hashes: [Hash32]
-    var error: DiskError?
-  }
-
-  private let number: Int32
-  private let path: String
-  private let byteCount: UInt64
-  let pieceCount: Int
-  private let state: Mutex<State>
-
-  init(number: Int32, path: String, byteCount: UInt64) {
-    self.number = number
-    self.path = path
-    self.byteCount = byteCount
-    pieceCount = Int(MediaTree.pieceCount(byteCount: byteCount))
-    let zero = Hash32(Bytes32(words: (0, 0, 0, 0)))
-    state = Mutex(State(hashes: .init(repeating: zero, count: pieceCount)))
-  }
-
-  /// Hashes pieces until none is left or one failed.
-  func run(_ progress: (UInt64) -> Bool) {
-    guard pieceCount > 0 else { return }
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Limit.mediaPieceByteCount, alignment: 4096)
-    defer { buffer.deallocate() }
-    while let piece = take() {
-      do throws(DiskError) {
-        let done = finish(piece, try hash(piece, buffer))
-        if !progress(done) { throw .stopped(path: path) }
-      } catch {
-        state.withLock { state in if state.error == nil { state.error = error } }
-        return
-      }
-    }
-  }
-
-  func result() throws(DiskError) -> [Hash32] {
-    let (hashes, error) = state.withLock { ($0.hashes, $0.error) }
-    if let error { throw error }
-    return hashes
-  }
-
-  private func take() -> Int? {
-    state.withLock { state in
-      guard state.error == nil, state.next < pieceCount else { return nil }
-      defer { state.next += 1 }
-      return state.next
-    }
-  }
-
-  private func finish(_ piece: Int, _ hash: Hash32) -> UInt64 {
-    state.withLock { state in
-      state.hashes[piece] = hash
-      state.doneByteCount += UInt64(byteCount(of: piece))
-      return state.doneByteCount
-    }
-  }
-
-  private func byteCount(of piece: Int) -> Int {
-    let start = UInt64(piece) * UInt64(Limit.mediaPieceByteCount)
-    return Int(min(UInt64(Limit.mediaPieceByteCount), byteCount - start))
-  }
-
-  private func hash(_ piece: Int, _ buffer: UnsafeMutableRawBufferPointer) throws(DiskError) -> Hash32 {
-    let bytes = UnsafeMutableRawBufferPointer(rebasing: buffer[..<byteCount(of: piece)])
-    let offset = UInt64(piece) * UInt64(Limit.mediaPieceByteCount)
-    guard try read(number, bytes, at: offset, path) else { throw .changed(path: path) }
-    return MediaTree.pieceHash(of: UnsafeRawBufferPointer(bytes), isOnlyPiece: pieceCount == 1)
+    return SafeFileName(received: absolute).text
   }
 }
 
@@ -171,35 +117,57 @@ private final class HashingWork: Sendable {
 /// changes.
 package final class SharedFileReader: Sendable {
   private let file: Descriptor
-  private let path: String
-  private let facts: FileFacts
+  private let source: FileSource
 
   /// `.changed` when the file is not the one scanned.
-  package init(path: String, facts: FileFacts) throws(DiskError) {
-    let file = try SharedFile.open(path)
-    guard FileFacts(try file.status(path)) == facts else { throw .changed(path: path) }
-    self.file = file
-    self.path = path
-    self.facts = facts
+  package init(_ source: FileSource) throws(DiskError) {
+    file = try source.open()
+    self.source = source
+  }
+
+  /// Below a folder that is open already.
+  init(_ source: FileSource, in folder: borrowing OpenFolder) throws(DiskError) {
+    file = try source.open(in: folder)
+    self.source = source
   }
 
   /// Blocks. The check follows the read, so that bytes are handed on only if nothing had changed by then: a change
   /// before the read shows as well as one during it.
   package func read(offset: UInt64, byteCount: Int) throws(DiskError) -> [UInt8] {
-    precondition(
-      byteCount >= 0 && offset <= facts.byteCount && UInt64(byteCount) <= facts.byteCount - offset,
-      "requests are checked against the manifest before they reach the disk")
     var failure: DiskError?
     let bytes = [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
       do throws(DiskError) {
-        let isWhole = try ParleyDisk.read(file.number, UnsafeMutableRawBufferPointer(buffer), at: offset, path)
-        if isWhole { count = byteCount } else { failure = .changed(path: path) }
+        try read(
+          into: UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[..<byteCount]),
+          offset: offset)
+        count = byteCount
       } catch {
         failure = error
       }
     }
     if let failure { throw failure }
-    guard FileFacts(try file.status(path)) == facts else { throw .changed(path: path) }
     return bytes
   }
+
+  /// Fills the whole buffer.
+  func read(into buffer: UnsafeMutableRawBufferPointer, offset: UInt64) throws(DiskError) {
+    precondition(
+      offset <= source.facts.byteCount && UInt64(buffer.count) <= source.facts.byteCount - offset,
+      "requests are checked against the manifest before they reach the disk")
+    guard try ParleyDisk.read(file.number, buffer, at: offset, source.path) else { throw .changed(path: source.path) }
+    try check()
+  }
+
+  func check() throws(DiskError) {
+    guard FileFacts(try file.status(source.path)) == source.facts else { throw .changed(path: source.path) }
+  }
+
+  /// Whether the file system keeps nothing there, so that it reads as zeros. False when it does not say.
+  func isHole(offset: UInt64, byteCount: Int) -> Bool {
+    let data = lseek(file.number, off_t(offset), Int32(PARLEY_SEEK_DATA))
+    // ENXIO: there is no data from there to the end.
+    return data < 0 ? errno == ENXIO : UInt64(data) >= offset + UInt64(byteCount)
+  }
+
+  func adviseSequential() { posix_fadvise(file.number, 0, 0, POSIX_FADV_SEQUENTIAL) }
 }

@@ -73,6 +73,12 @@ package enum MediaTree {
     return root(of: [zero], width: Limit.blocksPerPiece, filler: zero)
   }()
 
+  /// The hash of a whole piece of zero bytes, as holes in files are, where it is not the only piece of its file.
+  package static let zeroPieceHash: Hash32 = {
+    let zeros = [UInt8](repeating: 0, count: Limit.mediaPieceByteCount)
+    return zeros.withUnsafeBytes { pieceHash(of: $0, isOnlyPiece: false) }
+  }()
+
   private static func root(of hashes: [Hash32], width: Int, filler: Hash32) -> Hash32 {
     var level: [UInt8] = []
     level.reserveCapacity(width * hashByteCount)

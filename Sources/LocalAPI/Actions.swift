@@ -144,14 +144,43 @@ extension Router {
   }
 
   func share(_ name: String, _ request: Request) async throws -> Reply {
-    let fields = try Fields(request, known: ["path", "as"])
+    let fields = try Fields(request, known: ["path", "as", "progress"])
     guard let path = try fields.path("path") else { throw Problem.badRequest("the body lacks \"path\"") }
     var kind: ShareKind?
     if let text = try fields.string("as") {
       kind = ShareKind(rawValue: text)
       guard kind != nil else { throw Problem.badRequest("\"as\" must be \"photo\" or \"file\"") }
     }
-    return .json(JSON(try await node.share(path: path, as: kind, in: try ChannelName(name))), status: 201)
+    let channel = try ChannelName(name)
+    guard try fields.bool("progress") ?? false else {
+      return .json(JSON(try await node.share(path: path, as: kind, in: channel) { _ in }), status: 201)
+    }
+    let (node, kindGiven) = (node, kind)
+    return .stream { outlet in
+      let (events, continuation) = AsyncStream.makeStream(of: [UInt8].self, bufferingPolicy: .bufferingNewest(16))
+      let sharing = Task {
+        do throws(ParleyError) {
+          let shared = try await node.share(path: path, as: kindGiven, in: channel) { progress in
+            continuation.yield(
+              RenderedEvent.bytes(
+                type: "progress",
+                data: [
+                  "hashed": .count(progress.hashedByteCount), "size": .count(progress.byteCount),
+                  "files": .count(progress.fileCount),
+                ]))
+          }
+          continuation.yield(RenderedEvent.bytes(type: "shared", data: JSON(shared)))
+        } catch {
+          continuation.yield(RenderedEvent.bytes(type: "failed", data: Problem(error).json))
+        }
+        continuation.finish()
+      }
+      for await event in events {
+        guard await outlet.write(event) else { break }
+      }
+      // Without a reader nobody learns the media ID.
+      sharing.cancel()
+    }
   }
 
   func unshare(_ text: String) async throws -> Reply {

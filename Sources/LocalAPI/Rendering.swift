@@ -66,6 +66,14 @@ extension JSON {
     ]
   }
 
+  package init(_ shared: SharedMedia) {
+    self = .object(
+      (JSON(shared.media).members ?? []) + [
+        .init("files", .count(shared.fileCount)), .init("skipped_count", .count(shared.skippedCount)),
+        .init("skipped", .array(shared.skipped.map { ["path": .string($0.path), "reason": .string($0.reason)] })),
+      ])
+  }
+
   package init(_ summary: MediaSummary) {
     self = .object(
       (JSON(summary.media).members ?? []) + [

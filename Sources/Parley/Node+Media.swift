@@ -7,87 +7,6 @@ import ParleyVocabulary
 import ParleyWire
 
 extension Node: NodeServing {
-  /// Reads and hashes the file, announces it in the channel and serves it from where it lies, for as long as it stays
-  /// as it is. `kind` nil: a photo when its first bytes are those of a picture, else a file. `path`: absolute, or
-  /// relative to the working directory. Throws `.noSuchFile`, `.notAFile`, `.fileTrouble`, `.sourceChanged`.
-  public func share(
-    path: String, as kind: ShareKind? = nil, in name: ChannelName
-  ) async throws(ParleyError) -> MediaReference {
-    let engine = try await running()
-    let joined = try channel(name)
-    let (file, head) = try await scan(path)
-    let scanned = file.scanned
-    let mimeType = FileKindGuess.mimeType(head: head, name: scanned.name)
-    let manifest: MediaManifest
-    do { manifest = try scanned.manifest(mimeType: mimeType) } catch {
-      throw .fileTrouble(path: path, reason: error.description)
-    }
-    let isPhoto = kind.map { $0 == .photo } ?? (FileKindGuess.picture(head) != nil)
-    let media = MediaMembers(
-      id: manifest.id, fileName: scanned.name, byteCount: scanned.byteCount, mimeType: mimeType)
-    let held = HeldFile(
-      path: file.absolutePath, facts: scanned.facts, manifest: manifest, pieceHashes: scanned.pieceHashes)
-    try await keep(held, in: joined, kind: isPhoto ? "photo" : "file", engine)
-    await engine.media.hold(held, in: joined.id)
-    let content: any MessageKind = isPhoto ? PhotoKind(file: media) : FileKind(file: media)
-    _ = try await say(content, in: name, waiting: nil)
-    return MediaReference(
-      id: manifest.id, fileName: scanned.name, byteCount: scanned.byteCount, mimeType: mimeType)
-  }
-
-  /// On a thread of its own: a large file takes a second a gigabyte.
-  private func scan(_ path: String) async throws(ParleyError) -> (file: Scan, head: [UInt8]) {
-    let thread = ThreadExecutor()
-    defer { thread.stop() }
-    let disk = DiskActor(executor: thread)
-    do {
-      let scanned = try await disk.scan(path)
-      return (Scan(scanned: scanned, absolutePath: Self.absolute(path)), try await disk.head(of: path))
-    } catch {
-      throw ParleyError(error)
-    }
-  }
-
-  private struct Scan {
-    let scanned: ScannedFile
-    let absolutePath: String
-  }
-
-  static func absolute(_ path: String) -> String {
-    guard let resolved = realpath(path, nil) else { return path }
-    defer { free(resolved) }
-    return String(cString: resolved)
-  }
-
-  private func keep(
-    _ file: HeldFile, in joined: Hub.Joined, kind: String, _ engine: Engine
-  ) async throws(ParleyError) {
-    do { try await engine.store.apply([.share(file.stored(in: joined.id, kind: kind))]) } catch {
-      throw .profileDamaged(path: settings.home, reason: error.description)
-    }
-  }
-
-  /// Files shared or downloaded in earlier runs that are still as they were are served again; of others people are
-  /// told.
-  func restoreShares(_ engine: Engine, in joined: Hub.Joined) async {
-    guard let shares = try? await engine.store.shares(in: joined.id) else { return }
-    for share in shares {
-      guard let manifest = try? MediaManifest(decoding: share.manifest) else { continue }
-      guard let facts = try? FileFacts(path: share.path), facts.byteCount == share.byteCount,
-        facts.modifiedNanoseconds == share.modifiedNanoseconds, facts.inode == share.inode
-      else {
-        hub.take(.trouble(ParleyError.sourceChanged(path: share.path).description))
-        continue
-      }
-      let hashes = stride(from: 0, to: share.pieceHashes.count, by: 32).compactMap {
-        Hash32(bytes: share.pieceHashes[$0..<min($0 + 32, share.pieceHashes.count)])
-      }
-      guard manifest.files.count == 1, manifest.files[0].pieceCount == UInt64(hashes.count) else { continue }
-      let file = HeldFile(path: share.path, facts: facts, manifest: manifest, pieceHashes: hashes)
-      switchboard.media.post(.hold(file, joined.id))
-    }
-  }
-
   /// Stops serving in every channel; the file itself stays where it is. Throws `.noSuchMedia` when it is not shared
   /// from here, and `.profileDamaged` when that cannot be written down.
   public func unshare(_ id: MediaID) async throws(ParleyError) {
@@ -147,7 +66,7 @@ extension Node: NodeServing {
       of: DownloadEvent.self, bufferingPolicy: .bufferingNewest(16))
     let tag = await engine.media.download(
       DownloadOrder(
-        id: id, channel: joined.id, target: place, folder: Self.absolute(folder),
+        id: id, channel: joined.id, target: place, folder: SharedFile.absolute(folder),
         kind: message.kindName, likely: present.filter { $0 == message.sender }
       ) { news in
         switch news {
@@ -197,6 +116,7 @@ extension ParleyError {
     case .noSpace(let path, let need, let have):
       self = .noSpace(path: path, needByteCount: need, haveByteCount: have)
     case .changed(let path): self = .sourceChanged(path: path)
+    case .noFiles(let path, _), .tooManyFiles(let path, _, _): self = .fileTrouble(path: path, reason: error.reason)
     case .stopped: self = .cancelled
     case .notAFolder(let path): self = .fileTrouble(path: path, reason: "it is not a folder")
     case .notPermitted(let path, let reason): self = .fileTrouble(path: path, reason: "not permitted: \(reason)")

@@ -24,7 +24,10 @@ public protocol NodeServing: Sendable {
   /// `peer`: a PeerID's text, a unique prefix of it (4 characters or more), or a display name that only one person has.
   func tell(_ text: String, peer: String) async throws(ParleyError) -> TellOutcome
 
-  func share(path: String, as kind: ShareKind?, in name: ChannelName) async throws(ParleyError) -> MediaReference
+  /// Shares a file or a folder. `progress` is called in order while it is read, at most some 200 times; must not block.
+  func share(
+    path: String, as kind: ShareKind?, in name: ChannelName, progress: @escaping @Sendable (ShareProgress) -> Void
+  ) async throws(ParleyError) -> SharedMedia
   func unshare(_ id: MediaID) async throws(ParleyError)
   func media(of name: ChannelName) async throws(ParleyError) -> [MediaSummary]
   /// Starts a download; events end with `.finished` or `.failed`.

@@ -33,7 +33,7 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
   case alreadyExists(path: String)
   /// There is no file at this path.
   case noSuchFile(path: String)
-  /// A folder, device, FIFO or socket: only regular files can be shared.
+  /// A device, FIFO or socket: only regular files and folders of them can be shared.
   case notAFile(path: String)
   /// The file system refused; `reason` says what it was doing and why.
   case fileTrouble(path: String, reason: String)
@@ -93,7 +93,7 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
     case .alreadyExists(let path):
       "\(path.escapedLine) exists and was left as it is: choose another name, or replace it with --force"
     case .noSuchFile(let path): "there is no file \(path.escapedLine)"
-    case .notAFile(let path): "\(path.escapedLine) is not a regular file: only regular files can be shared"
+    case .notAFile(let path): "\(path.escapedLine) is not a regular file: only files and folders can be shared"
     case .fileTrouble(let path, let reason): "\(path.escapedLine): \(reason)"
     case .noSpace(let path, let need, let have):
       "no space for \(path.escapedLine): \(need) bytes are needed, \(have) are free; make space and try again"

@@ -49,7 +49,7 @@ public enum ChannelSecret: Sendable {
   case passphrase([UInt8])
 }
 
-/// A file or photo that a message announces.
+/// A file, folder or photo that a message announces.
 public struct MediaReference: Sendable, Equatable {
   /// What to download it by.
   public let id: MediaID
@@ -59,6 +59,8 @@ public struct MediaReference: Sendable, Equatable {
   public let byteCount: UInt64?
   /// What the sender took it for; receivers decide for themselves.
   public let mimeType: String?
+  /// Whether it is announced as a folder with files in it.
+  public var isFolder: Bool { mimeType == "inode/directory" }
 
   public init(id: MediaID, fileName: String, byteCount: UInt64?, mimeType: String?) {
     self.id = id
@@ -181,6 +183,54 @@ public struct MediaSummary: Sendable, Equatable {
     self.senderName = senderName
     self.holderCount = holderCount
     self.isHeldHere = isHeldHere
+  }
+}
+
+/// How far the reading of what is being shared has come.
+public struct ShareProgress: Sendable, Equatable {
+  /// Bytes whose hashes are known.
+  public let hashedByteCount: UInt64
+  /// Of so many.
+  public let byteCount: UInt64
+  /// In so many files.
+  public let fileCount: Int
+
+  public init(hashedByteCount: UInt64, byteCount: UInt64, fileCount: Int) {
+    self.hashedByteCount = hashedByteCount
+    self.byteCount = byteCount
+    self.fileCount = fileCount
+  }
+}
+
+/// What was shared.
+public struct SharedMedia: Sendable, Equatable {
+  /// What the channel was told.
+  public let media: MediaReference
+  /// 1, or how many files of the folder.
+  public let fileCount: Int
+  /// How many entries of the folder are not among them.
+  public let skippedCount: Int
+  /// The first 100 of those.
+  public let skipped: [SkippedFile]
+
+  public init(media: MediaReference, fileCount: Int, skippedCount: Int, skipped: [SkippedFile]) {
+    self.media = media
+    self.fileCount = fileCount
+    self.skippedCount = skippedCount
+    self.skipped = skipped
+  }
+}
+
+/// An entry of a folder that was not shared with it.
+public struct SkippedFile: Sendable, Equatable {
+  /// Below the folder; to be shown escaped (`escapedLine`).
+  public let path: String
+  /// Such as "is a symbolic link", in words for people.
+  public let reason: String
+
+  public init(path: String, reason: String) {
+    self.path = path
+    self.reason = reason
   }
 }
 

@@ -124,6 +124,19 @@ enum Schema {
 
         PRAGMA user_version = 3;
         """),
+    Migration(
+      script: """
+        -- Of a shared folder: what each of its files was when its hashes were taken, and where it lies. Empty: a file.
+        ALTER TABLE share_files ADD COLUMN members BLOB NOT NULL DEFAULT x'';
+
+        -- What files hashed to, so that what has not changed is not read again. Those hashed last have the highest id.
+        CREATE TABLE scans (
+          id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE,
+          byte_count INTEGER NOT NULL, modified INTEGER NOT NULL, inode INTEGER NOT NULL,
+          piece_hashes BLOB NOT NULL) STRICT;
+
+        PRAGMA user_version = 4;
+        """),
   ]
 
   /// Brings the file to the newest version, one transaction a step.

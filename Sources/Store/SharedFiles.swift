@@ -6,13 +6,14 @@ extension Store {
     let channel = try rowMade(for: share.channel)
     try database.run(
       """
-      INSERT INTO share_files (media, path, byte_count, modified, inode, kind, manifest, piece_hashes)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+      INSERT INTO share_files (media, path, byte_count, modified, inode, kind, manifest, piece_hashes, members)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (media, path) DO UPDATE
       SET byte_count = excluded.byte_count, modified = excluded.modified, inode = excluded.inode, kind = excluded.kind,
-        manifest = excluded.manifest, piece_hashes = excluded.piece_hashes
+        manifest = excluded.manifest, piece_hashes = excluded.piece_hashes, members = excluded.members
       """, .key(share.id.value), .text(share.path), .bits(share.byteCount), .integer(share.modifiedNanoseconds),
-      .bits(share.inode), .text(share.kind), .blob(share.manifest), .blob(share.pieceHashes))
+      .bits(share.inode), .text(share.kind), .blob(share.manifest), .blob(share.pieceHashes),
+      .blob(share.members))
     try database.run(
       """
       INSERT INTO share_channels (file, channel) SELECT id, ? FROM share_files WHERE media = ? AND path = ?
@@ -41,7 +42,7 @@ extension Store {
   package func shares() throws(StoreError) -> [StoredShare] {
     try database.rows(
       """
-      SELECT media, channel, path, byte_count, modified, inode, kind, manifest, piece_hashes
+      SELECT media, channel, path, byte_count, modified, inode, kind, manifest, piece_hashes, members
       FROM share_files JOIN share_channels ON file = id ORDER BY id, channel
       """, read: share)
   }
@@ -50,7 +51,7 @@ extension Store {
     guard let row = try row(of: channel) else { return [] }
     return try database.rows(
       """
-      SELECT media, channel, path, byte_count, modified, inode, kind, manifest, piece_hashes
+      SELECT media, channel, path, byte_count, modified, inode, kind, manifest, piece_hashes, members
       FROM share_files JOIN share_channels ON file = id WHERE channel = ? ORDER BY id
       """, .integer(row), read: share)
   }
@@ -59,7 +60,7 @@ extension Store {
   package func shares(of id: MediaID) throws(StoreError) -> [StoredShare] {
     try database.rows(
       """
-      SELECT media, channel, path, byte_count, modified, inode, kind, manifest, piece_hashes
+      SELECT media, channel, path, byte_count, modified, inode, kind, manifest, piece_hashes, members
       FROM share_files JOIN share_channels ON file = id WHERE media = ? ORDER BY id DESC, channel
       """, .key(id.value), read: share)
   }
@@ -68,7 +69,7 @@ extension Store {
   package func share(_ id: MediaID) throws(StoreError) -> StoredShare? {
     try database.first(
       """
-      SELECT media, channel, path, byte_count, modified, inode, kind, manifest, piece_hashes
+      SELECT media, channel, path, byte_count, modified, inode, kind, manifest, piece_hashes, members
       FROM share_files JOIN share_channels ON file = id WHERE media = ? ORDER BY id DESC, channel LIMIT 1
       """, .key(id.value), read: share)
   }
@@ -89,7 +90,7 @@ extension Store {
     StoredShare(
       id: MediaID(try row.key(0)), channel: try channel(row: row.integer(1)), path: row.text(2), byteCount: row.bits(3),
       modifiedNanoseconds: row.integer(4), inode: row.bits(5), kind: row.text(6), manifest: row.blob(7),
-      pieceHashes: row.blob(8))
+      pieceHashes: row.blob(8), members: row.blob(9))
   }
 }
 

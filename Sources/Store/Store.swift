@@ -172,6 +172,7 @@ package final class Store {
     case .floor(let channel, let key, let number): try setFloor(channel, key, number)
     case .share(let share): try set(share)
     case .unshare(let id, let channel): try unshare(id, from: channel)
+    case .scans(let scans): try set(scans)
     case .download(let download): try set(download)
     case .downloadProgress(let id, let bitmap): try setProgress(id, bitmap: bitmap)
     case .downloadRemove(let id): try removeDownload(id)

@@ -112,13 +112,16 @@ package struct StoredShare: Sendable, Equatable {
   package var inode: UInt64
   package var kind: String
   package var manifest: [UInt8]
-  /// 32 bytes a piece.
+  /// 32 bytes a piece, of all files one after the other.
   package var pieceHashes: [UInt8]
+  /// Of a folder: what the caller needs to know its files again. Empty for a file. The store does not look into it.
+  package var members: [UInt8]
 
   package init(
     id: MediaID, channel: ChannelID, path: String, byteCount: UInt64, modifiedNanoseconds: Int64, inode: UInt64,
-    kind: String, manifest: [UInt8], pieceHashes: [UInt8]
+    kind: String, manifest: [UInt8], pieceHashes: [UInt8], members: [UInt8] = []
   ) {
+    self.members = members
     self.id = id
     self.channel = channel
     self.path = path
@@ -127,6 +130,26 @@ package struct StoredShare: Sendable, Equatable {
     self.inode = inode
     self.kind = kind
     self.manifest = manifest
+    self.pieceHashes = pieceHashes
+  }
+}
+
+/// What a file hashed to, as long as it stays as it was then.
+package struct StoredScan: Sendable, Equatable {
+  /// Absolute.
+  package var path: String
+  package var byteCount: UInt64
+  /// Nanoseconds since 1970.
+  package var modifiedNanoseconds: Int64
+  package var inode: UInt64
+  /// 32 bytes a piece.
+  package var pieceHashes: [UInt8]
+
+  package init(path: String, byteCount: UInt64, modifiedNanoseconds: Int64, inode: UInt64, pieceHashes: [UInt8]) {
+    self.path = path
+    self.byteCount = byteCount
+    self.modifiedNanoseconds = modifiedNanoseconds
+    self.inode = inode
     self.pieceHashes = pieceHashes
   }
 }
@@ -179,6 +202,8 @@ package enum StoreWrite: Sendable, Equatable {
   case share(StoredShare)
   /// From one channel, or from all. What is announced nowhere is forgotten.
   case unshare(MediaID, ChannelID?)
+  /// Replace what these paths hashed to before. Beyond `Store.scanCountMax` and `scanByteCountMax` the oldest go.
+  case scans([StoredScan])
   /// Replaces an earlier download of the same media ID.
   case download(StoredDownload)
   /// Nothing when there is no such download.

@@ -13,15 +13,16 @@ private let sizes = [0, 1, 16_383, 16_384, 16_385, (1 << 20) - 1, 1 << 20, (1 <<
   @Test(arguments: sizes) func scanningGivesTheRootOfTheBytes(_ byteCount: Int) throws {
     let bytes = pattern(byteCount)
     folder.write(bytes, "a.bin")
-    let scanned = try SharedFile.scan(folder.path + "/a.bin")
+    let share = try SharedFile.scan(folder.path + "/a.bin")
+    let scanned = share.files[0]
     let pieces = stride(from: 0, to: byteCount, by: 1 << 20).map { bytes[$0..<min($0 + (1 << 20), byteCount)] }
     let hashes = pieces.map { piece in
       piece.withUnsafeBytes { MediaTree.pieceHash(of: $0, isOnlyPiece: pieces.count == 1) }
     }
-    #expect(scanned.pieceHashes == hashes && scanned.byteCount == UInt64(byteCount) && scanned.name == "a.bin")
+    #expect(scanned.pieceHashes == hashes && scanned.byteCount == UInt64(byteCount) && share.name == "a.bin")
     #expect(scanned.root == MediaTree.root(pieceHashes: hashes, byteCount: UInt64(byteCount)))
-    #expect(try scanned.manifest().files.first?.root == scanned.root)
-    let reader = try SharedFileReader(path: scanned.path, facts: scanned.facts)
+    #expect(try share.manifest().files.first?.root == scanned.root)
+    let reader = try SharedFileReader(scanned.source)
     #expect(try reader.read(offset: 0, byteCount: byteCount) == bytes)
     if byteCount > 0 { #expect(try reader.read(offset: UInt64(byteCount - 1), byteCount: 1) == [bytes.last!]) }
   }
@@ -56,7 +57,6 @@ private let sizes = [0, 1, 16_383, 16_384, 16_385, (1 << 20) - 1, 1 << 20, (1 <<
     #expect(throws: DiskError.notARegularFile(path: folder.path + "/zero", kind: "device")) {
       try SharedFile.scan(folder.path + "/zero")
     }
-    #expect(throws: DiskError.notARegularFile(path: folder.path, kind: "folder")) { try SharedFile.scan(folder.path) }
     #expect(throws: DiskError.noSuchFile(path: folder.path + "/none")) { try SharedFile.scan(folder.path + "/none") }
     #expect(throws: DiskError.self) { try SharedFile.scan(folder.path + "/loop") }
     #expect(try SharedFile.scan(folder.path + "/link").byteCount == 1)
@@ -74,8 +74,8 @@ private let sizes = [0, 1, 16_383, 16_384, 16_385, (1 << 20) - 1, 1 << 20, (1 <<
   func aChangedFileIsNotServed(_ change: String) throws {
     folder.write(pattern(2 << 20), "a")
     let path = folder.path + "/a"
-    let scanned = try SharedFile.scan(path)
-    let reader = try SharedFileReader(path: path, facts: scanned.facts)
+    let source = try SharedFile.scan(path).files[0].source
+    let reader = try SharedFileReader(source)
     #expect(try reader.read(offset: 16_384, byteCount: 16_384).count == 16_384)
     switch change {
     case "grown": truncate(path, 3 << 20)
@@ -88,11 +88,11 @@ private let sizes = [0, 1, 16_383, 16_384, 16_385, (1 << 20) - 1, 1 << 20, (1 <<
       rename(folder.path + "/b", path)
       // What is open is still what was shared; a new opening finds the other file.
       #expect(try reader.read(offset: 0, byteCount: 1) == [0])
-      #expect(throws: DiskError.changed(path: path)) { try SharedFileReader(path: path, facts: scanned.facts) }
+      #expect(throws: DiskError.changed(path: path)) { try SharedFileReader(source) }
       return
     }
     #expect(throws: DiskError.changed(path: path)) { try reader.read(offset: 0, byteCount: 16_384) }
-    #expect(throws: DiskError.changed(path: path)) { try SharedFileReader(path: path, facts: scanned.facts) }
+    #expect(throws: DiskError.changed(path: path)) { try SharedFileReader(source) }
   }
 
   @Test func aSparseGibibyteTakesLittleMemory() throws {
@@ -100,8 +100,8 @@ private let sizes = [0, 1, 16_383, 16_384, 16_385, (1 << 20) - 1, 1 << 20, (1 <<
     close(open(path, O_CREAT | O_WRONLY, 0o600))
     truncate(path, 1 << 30)
     let before = residentByteCountPeak()
-    let scanned = try SharedFile.scan(path)
-    #expect(scanned.pieceHashes.count == 1_024 && Set(scanned.pieceHashes).count == 1)
+    let hashes = try SharedFile.scan(path).files[0].pieceHashes
+    #expect(hashes.count == 1_024 && Set(hashes) == [MediaTree.zeroPieceHash])
     #expect(residentByteCountPeak() - before < 64 << 20)
   }
 }

@@ -101,9 +101,14 @@ final class FakeNode: NodeServing {
     return .queued(MessageID("m2")!)
   }
 
-  func share(path: String, as kind: ShareKind?, in name: ChannelName) async throws(ParleyError) -> MediaReference {
+  func share(
+    path: String, as kind: ShareKind?, in name: ChannelName, progress: @escaping @Sendable (ShareProgress) -> Void
+  ) async throws(ParleyError) -> SharedMedia {
     try note("share \(path) \(kind?.rawValue ?? "-") \(name)")
-    return Self.media
+    progress(ShareProgress(hashedByteCount: 5, byteCount: 10, fileCount: 2))
+    return SharedMedia(
+      media: Self.media, fileCount: 2, skippedCount: 1,
+      skipped: [SkippedFile(path: "a/link", reason: "is a symbolic link")])
   }
   func unshare(_ id: MediaID) async throws(ParleyError) { try note("unshare \(id)") }
   func media(of name: ChannelName) async throws(ParleyError) -> [MediaSummary] {

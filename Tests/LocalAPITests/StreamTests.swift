@@ -98,6 +98,21 @@ extension HTTPTests.StreamTests {
     }
   }
 
+  @Test func sharingTellsItsProgressAndEnd() async throws {
+    try await withServer { server, _ in
+      let client = TestClient(server.socketPath)
+      client.request("POST", "/v1/channels/team/media", body: #"{"path":"/tmp/folder","progress":true}"#)
+      #expect(client.head()?.status == 200)
+      var text = ""
+      while let chunk = client.chunk(), !chunk.isEmpty { text += chunk }
+      #expect(text.hasPrefix("event: progress\ndata: {\"hashed\":5,\"size\":10,\"files\":2}\n\nevent: shared\n"))
+      #expect(text.contains("\"media_id\":\"\(FakeNode.mediaID.text)\""))
+      #expect(
+        text.hasSuffix(
+          #""files":2,"skipped_count":1,"skipped":[{"path":"a/link","reason":"is a symbolic link"}]}"# + "\n\n"))
+    }
+  }
+
   @Test func downloadsTellTheirProgressAndEnd() async throws {
     try await withServer { server, node in
       node.state.withLock {

@@ -32,7 +32,9 @@ struct ErrorTests {
     await #expect(throws: ParleyError.noSuchFile(path: "/tmp/parley-nothere")) {
       _ = try await node.share(path: "/tmp/parley-nothere", in: channel)
     }
-    await #expect(throws: ParleyError.notAFile(path: "/tmp")) { _ = try await node.share(path: "/tmp", in: channel) }
+    await #expect(throws: ParleyError.notAFile(path: "/dev/null")) {
+      _ = try await node.share(path: "/dev/null", in: channel)
+    }
     for length in [0, 1_025] {
       let other = try name("error-tests-2")
       let secret = ChannelSecret.passphrase([UInt8](repeating: 1, count: length))

@@ -100,4 +100,34 @@ struct PeopleAndFileTests {
     try store.apply([.download(download(1, in: 2, bitmap: [])), .downloadRemove(media(2))])
     #expect(try store.downloads() == [download(1, in: 2, bitmap: [])])
   }
+
+  @Test func hashesAreRememberedUntilTheFileChanges() throws {
+    let folder = Folder()
+    let store = try Store(path: folder.store)
+    func scan(_ path: String, _ hash: UInt8, modified: Int64 = 5) -> StoredScan {
+      StoredScan(
+        path: path, byteCount: 9, modifiedNanoseconds: modified, inode: 7,
+        pieceHashes: [UInt8](repeating: hash, count: 32))
+    }
+    try store.apply([.scans([scan("/a", 1), scan("/b", 2)]), .scans([scan("/a", 3, modified: -6)])])
+    let found = try store.hashes(of: [("/a", 9, 5, 7), ("/a", 9, -6, 7), ("/b", 9, 5, 7), ("/b", 8, 5, 7)])
+    #expect(found.keys.sorted() == [1, 2] && found[1]?.first == 3 && found[2]?.first == 2)
+    #expect(try store.hashes(of: [("/b", 9, 5, 8), ("/c", 9, 5, 7)]).isEmpty)
+  }
+
+  @Test func ofTooManyHashesTheOldestGo() throws {
+    let store = try Store(path: Folder().store)
+    let scans = (0..<10).map {
+      StoredScan(
+        path: "/\($0)", byteCount: 1, modifiedNanoseconds: 1, inode: 1, pieceHashes: [UInt8](repeating: 0, count: 34))
+    }
+    let files = scans.map { ($0.path, UInt64(1), Int64(1), UInt64(1)) }
+    try store.set(scans, countMax: 4)
+    #expect(try store.hashes(of: files).keys.sorted() == [6, 7, 8, 9])
+    // Each counts as 100 bytes.
+    try store.set([scans[6]], byteCountMax: 250)
+    #expect(try store.hashes(of: files).keys.sorted() == [6, 9])
+    try store.set([scans[0]], byteCountMax: 99)
+    #expect(try store.hashes(of: files).isEmpty)
+  }
 }

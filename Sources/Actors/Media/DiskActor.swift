@@ -8,7 +8,7 @@ import ParleyWire
 /// What is to be done on the disk, in the order in which it was posted.
 package enum DiskMail: Sendable {
   // Serving.
-  case read(ServedRead, path: String, FileFacts)
+  case read(ServedRead, FileSource)
   case forget(MediaID)
 
   // Downloading, each under the tag of its download.
@@ -50,7 +50,11 @@ package enum DiskNews: Sendable {
 /// a slow target does not hold up what is served.
 package actor DiskActor {
   private let executor: ThreadExecutor
-  private var readers: [MediaID: SharedFileReader] = [:]
+  private struct ReaderKey: Hashable {
+    let media: MediaID
+    let file: Int
+  }
+  private var readers: [ReaderKey: SharedFileReader] = [:]
   private var landings: [UInt32: Landing] = [:]
 
   package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
@@ -59,14 +63,22 @@ package actor DiskActor {
 
   // MARK: Sharing
 
-  /// Reads and hashes the whole file.
-  package func scan(_ path: String) throws(DiskError) -> ScannedFile { try SharedFile.scan(path) }
+  package func list(
+    _ path: String, progress: @Sendable (Int) -> Bool
+  ) throws(DiskError) -> SharedListing { try SharedListing.of(path, progress: progress) }
+
+  /// Reads and hashes what is not known. `progress`: bytes done and in all; false stops it.
+  package func scan(
+    _ listing: SharedListing, known: [Int: [Hash32]], progress: @Sendable (UInt64, UInt64) -> Bool
+  ) throws(DiskError) -> ScannedShare { try SharedFile.scan(listing, known: known, progress: progress) }
 
   /// The first bytes of a file, for telling what it is.
-  package func head(of path: String) throws(DiskError) -> [UInt8] {
-    let facts = try FileFacts(path: path)
-    return try SharedFileReader(path: path, facts: facts).read(offset: 0, byteCount: Int(min(facts.byteCount, 32)))
+  package func head(of source: FileSource) throws(DiskError) -> [UInt8] {
+    try SharedFileReader(source).read(offset: 0, byteCount: Int(min(source.facts.byteCount, 32)))
   }
+
+  /// What was shared in an earlier run, if it is still what it was; nil when what was stored of it makes no sense.
+  package func restore(_ stored: StoredShare) throws(DiskError) -> HeldFile? { try HeldFile(restoring: stored) }
 
   // MARK: Serving and downloading
 
@@ -83,10 +95,10 @@ package actor DiskActor {
 
   private func take(_ letter: DiskMail, _ store: Mailbox<StoreMail>) -> DiskNews? {
     switch letter {
-    case .read(let read, let path, let facts):
-      do { return .readDone(read.id, try self.read(read, path, facts)) } catch { return .readFailed(read.id, .changed) }
+    case .read(let read, let source):
+      do { return .readDone(read.id, try self.read(read, source)) } catch { return .readFailed(read.id, .changed) }
     case .forget(let media):
-      readers[media] = nil
+      readers = readers.filter { $0.key.media != media }
       return nil
     case .land(let tag, let target, let byteCount, let partName): return land(tag, target, byteCount, partName)
     case .readPart(let tag, let read):
@@ -134,13 +146,14 @@ package actor DiskActor {
   }
 
   /// Keeps at most 64 files open.
-  private func read(_ read: ServedRead, _ path: String, _ facts: FileFacts) throws(DiskError) -> [UInt8] {
-    if readers[read.media] == nil {
+  private func read(_ read: ServedRead, _ source: FileSource) throws(DiskError) -> [UInt8] {
+    let key = ReaderKey(media: read.media, file: read.file)
+    if readers[key] == nil {
       if readers.count >= 64 { readers = [:] }
-      readers[read.media] = try SharedFileReader(path: path, facts: facts)
+      readers[key] = try SharedFileReader(source)
     }
-    do { return try readers[read.media]!.read(offset: read.offset, byteCount: read.byteCount) } catch {
-      readers[read.media] = nil
+    do { return try readers[key]!.read(offset: read.offset, byteCount: read.byteCount) } catch {
+      readers[key] = nil
       throw error
     }
   }
@@ -176,7 +189,7 @@ package actor DiskActor {
   private func copy(_ tag: UInt32, _ path: String, _ facts: FileFacts, _ checks: [PieceCheck]) -> DiskNews? {
     guard let landing = landings[tag] else { return nil }
     let reader: SharedFileReader
-    do throws(DiskError) { reader = try SharedFileReader(path: path, facts: facts) } catch {
+    do throws(DiskError) { reader = try SharedFileReader(FileSource(root: path, facts: facts)) } catch {
       return .copyFailed(tag, error)
     }
     for check in checks {

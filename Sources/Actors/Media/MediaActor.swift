@@ -5,28 +5,6 @@ import ParleyStore
 import ParleyVocabulary
 import ParleyWire
 
-/// A file of this machine that is served under a media ID.
-package struct HeldFile: Sendable {
-  package let path: String
-  package let facts: FileFacts
-  package let manifest: MediaManifest
-  package let pieceHashes: [Hash32]
-  package init(path: String, facts: FileFacts, manifest: MediaManifest, pieceHashes: [Hash32]) {
-    self.path = path
-    self.facts = facts
-    self.manifest = manifest
-    self.pieceHashes = pieceHashes
-  }
-
-  /// `kind`: what the announcement calls it.
-  package func stored(in channel: ChannelID, kind: String) -> StoredShare {
-    StoredShare(
-      id: manifest.id, channel: channel, path: path, byteCount: facts.byteCount,
-      modifiedNanoseconds: facts.modifiedNanoseconds, inode: facts.inode, kind: kind, manifest: manifest.encoded,
-      pieceHashes: pieceHashes.flatMap(\.bytes))
-  }
-}
-
 /// Runs the media machines: what is held and by whom, what is served, what is downloaded. Shares the transport's thread
 /// with the links actor, so that a block passes between them without a change of threads.
 package actor MediaActor {
@@ -136,10 +114,10 @@ package actor MediaActor {
   /// Serves the file to members of the channel from now on. The last path given for the same bytes counts.
   package func hold(_ file: HeldFile, in channel: ChannelID) {
     let id = file.manifest.id
-    if held[id]?.path != file.path || held[id]?.facts != file.facts {
+    if held[id]?.sources != file.sources {
       held[id] = file
       serveDisk.post(.forget(id))
-      serve(.shared(ServedMedia(manifest: file.manifest, pieceHashes: [file.pieceHashes])))
+      serve(.shared(ServedMedia(manifest: file.manifest, pieceHashes: file.hashes)))
     }
     heldIn[id, default: []].insert(channel)
     step(.held(id, channel))
@@ -291,7 +269,7 @@ package actor MediaActor {
 
   func read(_ read: ServedRead) {
     if let file = held[read.media] {
-      serveDisk.post(.read(read, path: file.path, file.facts))
+      serveDisk.post(.read(read, file.sources[read.file]))
     } else if let tag = offered[read.media] {
       readPart(tag, read)
     } else {

@@ -1,3 +1,5 @@
+import ParleyDisk
+import ParleyHashing
 import ParleyMachines
 import ParleySealing
 import ParleyStore
@@ -315,6 +317,23 @@ package actor StoreActor {
 
   /// Downloads of earlier runs that can be gone on with.
   package func downloads() throws(StoreError) -> [StoredDownload] { try store.downloads() }
+
+  /// What is remembered of these files, by their place among them.
+  package func hashes(of sources: ArraySlice<FileSource>) throws(StoreError) -> [Int: [Hash32]] {
+    let files = sources.map {
+      (
+        path: $0.path, byteCount: $0.facts.byteCount, modifiedNanoseconds: $0.facts.modifiedNanoseconds,
+        inode: $0.facts.inode
+      )
+    }
+    var found: [Int: [Hash32]] = [:]
+    for (index, bytes) in try store.hashes(of: files) {
+      found[sources.startIndex + index] = stride(from: 0, to: bytes.count - 31, by: 32).map {
+        Hash32(bytes: bytes[$0..<$0 + 32])!
+      }
+    }
+    return found
+  }
 
   package func shares(in channel: ChannelID) throws(StoreError) -> [StoredShare] { try store.shares(in: channel) }
 

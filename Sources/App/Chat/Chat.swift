@@ -218,10 +218,12 @@ final class Chat {
           + text.escapedText
       ])
     case .share(let path):
-      let media = try MediaCommands.share(Self.withHome(path), as: nil, in: channel, client)
+      let media = try MediaCommands.share(
+        Self.withHome(path), as: nil, in: channel, client, isShowingProgress: false)
       show([
         Terminal.dim("· shared \(media["file_name"]?.string?.escapedLine ?? "") \(media["media_id"]?.string ?? "")")
       ])
+      show(MediaCommands.notes(onSkipped: media).map { Terminal.dim("· " + $0) })
     case .media:
       let media = try client.call("GET", ["channels", channel, "media"]).array ?? []
       show(media.isEmpty ? ["Nothing was shared here yet."] : media.map(MediaCommands.line(ofMedia:)))

@@ -27,7 +27,7 @@ enum ChatCommand: Equatable {
     Entry(name: "/members", form: "/members", meaning: "who is here, and whose hand is up"),
     Entry(name: "/hand", form: "/hand [down]", meaning: "raise your hand, or take it down"),
     Entry(name: "/tell", form: "/tell PEER TEXT", meaning: "write to one person only; quote a name with spaces"),
-    Entry(name: "/share", form: "/share FILE", meaning: "share a file"),
+    Entry(name: "/share", form: "/share FILE", meaning: "share a file or folder"),
     Entry(name: "/media", form: "/media", meaning: "the files shared here"),
     Entry(name: "/download", form: "/download FILE", meaning: "get one, by its name or the start of its ID"),
     Entry(name: "/history", form: "/history [N]", meaning: "the last messages again"),

@@ -168,9 +168,13 @@ enum CommandTable {
   static let share = Command(
     name: "share", arguments: [.init("CHANNEL"), .init("FILE", .many)],
     options: [.init(name: "--as", value: "KIND", help: "photo or file; else judged by the content")],
-    summary: "share files with a channel",
-    details: "The files stay where they are and are read from there. Prints a media ID for each.",
+    summary: "share files and folders with a channel",
+    details: """
+      They stay where they are and are read from there. Prints a media ID for each; a folder has one
+      for all its files. Links and what cannot be read are left out of a folder, with a word each.
+      """,
     examples: [
+      .init("parley share team photos/", "a folder"),
       .init("parley share team plan.pdf", "one file"), .init("parley share team --as photo *.jpg", "photos"),
     ], run: MediaCommands.share)
 

@@ -17,6 +17,7 @@ enum MediaCommands {
         if !invocation.isJSON, Terminal.isErrorTerminal, invocation.all("FILE").count > 1 {
           Terminal.note("  " + (media["file_name"]?.string?.escapedLine ?? ""))
         }
+        if !invocation.isJSON { for line in notes(onSkipped: media) { Terminal.note(line) } }
       } catch {
         if error == .interrupted || error.status == .unavailable { throw error }
         // The other files can still be shared.
@@ -27,10 +28,35 @@ enum MediaCommands {
     if let firstFailure { throw firstFailure }
   }
 
-  static func share(_ file: String, as kind: String?, in name: String, _ client: NodeClient) throws(Failure) -> JSON {
+  /// Shows how far the reading is, where standard error is a terminal and nobody else writes to it.
+  static func share(
+    _ file: String, as kind: String?, in name: String, _ client: NodeClient, isShowingProgress: Bool = true
+  ) throws(Failure) -> JSON {
     var body: [JSON.Field] = [.init("path", .string(Home.absolute(file)))]
     if let kind { body.append(.init("as", .string(kind))) }
-    return try client.call("POST", ["channels", name, "media"], body: .object(body))
+    guard isShowingProgress else { return try client.call("POST", ["channels", name, "media"], body: .object(body)) }
+    body.append(.init("progress", .bool(true)))
+    let bar = ProgressBar()
+    defer { bar.clear() }
+    let last = try client.stream("POST", ["channels", name, "media"], body: .object(body)) { event in
+      if event.type == "progress" { bar.show(event.data) }
+      return event.type == "shared" || event.type == "failed"
+    }
+    guard let last else {
+      throw Failure(.unavailable, "the node ended while it read \(file.escapedLine): share it again once it runs")
+    }
+    guard last.type == "shared" else { throw Failure(problem: last.data) }
+    return last.data
+  }
+
+  /// What of a folder was left out, a line each.
+  static func notes(onSkipped media: JSON) -> [String] {
+    let count = media["skipped_count"]?.integer ?? 0
+    let skipped = media["skipped"]?.array ?? []
+    let lines = skipped.map {
+      "left out: \($0["path"]?.string?.escapedLine ?? "?"): \($0["reason"]?.string?.escapedLine ?? "?")"
+    }
+    return count > skipped.count ? lines + ["left out: \(Int(count) - skipped.count) more"] : lines
   }
 
   static func unshare(_ invocation: Invocation) throws {
