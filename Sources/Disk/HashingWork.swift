@@ -44,7 +44,8 @@ final class HashingWork: Sendable {
   /// Pieces to be hashed.
   var unitCount: Int { zip(pieceCounts, isKnown).reduce(0) { $0 + ($1.1 ? 0 : $1.0) } }
 
-  /// Hashes until nothing is left or `progress`, given the bytes done so far about once a mebibyte, says to stop.
+  /// Hashes until nothing is left for this thread or `progress`, given the bytes done so far about once a mebibyte, says
+  /// to stop.
   func run(_ progress: (UInt64) -> Bool) {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Limit.mediaPieceByteCount, alignment: 4096)
     defer { buffer.deallocate() }
@@ -57,14 +58,16 @@ final class HashingWork: Sendable {
           open = (file, try reader(of: file))
         }
         let done = finish(file, piece, try hash(file, piece, open!.reader, buffer))
-        guard done - told >= UInt64(Limit.mediaPieceByteCount) || done == listing.byteCount else { continue }
+        guard done - told >= UInt64(Limit.mediaPieceByteCount) else { continue }
         told = done
-        if !progress(done) { state.withLock { $0.isStopped = true } }
+        if !progress(done) { stop() }
       } catch {
         fail(file, piece, error)
       }
     }
   }
+
+  func stop() { state.withLock { $0.isStopped = true } }
 
   func result() throws(DiskError) -> ScannedShare {
     let (all, isStopped) = state.withLock { ($0.progress, $0.isStopped) }

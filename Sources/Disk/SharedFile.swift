@@ -53,7 +53,7 @@ package enum SharedFile {
   /// file a thread. `known`: hashes of pieces of files, by their place in the listing, that are not read again.
   ///
   /// `progress` is called on the calling thread with bytes done so far (known ones included) and bytes in all, about
-  /// once a mebibyte; returning false stops with `.stopped`. A file that cannot be read, or changes meanwhile, is an
+  /// once a mebibyte and at the end; returning false stops with `.stopped`. A file that cannot be read, or changes meanwhile, is an
   /// error when it is the only one, and skipped in a folder.
   package static func scan(
     _ listing: SharedListing, known: [Int: [Hash32]] = [:], threadCountMax: Int = 8,
@@ -77,8 +77,10 @@ package enum SharedFile {
       if code == 0 { threads.append(thread) } else { box.release() }
     }
     let byteCount = listing.byteCount
-    work.run { progress($0, byteCount) }
+    work.run { $0 == byteCount || progress($0, byteCount) }
     for thread in threads { pthread_join(thread, nil) }
+    // Whoever was last: the end is always told.
+    if !progress(byteCount, byteCount) { work.stop() }
     return try work.result()
   }
 

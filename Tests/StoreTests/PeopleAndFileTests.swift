@@ -116,7 +116,8 @@ struct PeopleAndFileTests {
   }
 
   @Test func ofTooManyHashesTheOldestGo() throws {
-    let store = try Store(path: Folder().store)
+    let folder = Folder()
+    let store = try Store(path: folder.store)
     let scans = (0..<10).map {
       StoredScan(
         path: "/\($0)", byteCount: 1, modifiedNanoseconds: 1, inode: 1, pieceHashes: [UInt8](repeating: 0, count: 34))
