@@ -44,8 +44,8 @@ final class HashingWork: Sendable {
   /// Pieces to be hashed.
   var unitCount: Int { zip(pieceCounts, isKnown).reduce(0) { $0 + ($1.1 ? 0 : $1.0) } }
 
-  /// Hashes until nothing is left for this thread or `progress`, given the bytes done so far about once a mebibyte, says
-  /// to stop.
+  /// Hashes until nothing is left for this thread or `progress`, given the bytes done so far about once a mebibyte,
+  /// says to stop.
   func run(_ progress: (UInt64) -> Bool) {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Limit.mediaPieceByteCount, alignment: 4096)
     defer { buffer.deallocate() }

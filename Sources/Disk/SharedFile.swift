@@ -49,12 +49,12 @@ package enum SharedFile {
     try scan(try SharedListing.of(path), threadCountMax: threadCountMax, progress: progress)
   }
 
-  /// Reads and hashes on all cores; blocks until done. Memory: one piece a thread and 32 bytes a piece; at most one open
-  /// file a thread. `known`: hashes of pieces of files, by their place in the listing, that are not read again.
+  /// Reads and hashes on all cores; blocks until done. Memory: one piece a thread and 32 bytes a piece; at most one
+  /// open file a thread. `known`: hashes of pieces of files, by their place in the listing, that are not read again.
   ///
   /// `progress` is called on the calling thread with bytes done so far (known ones included) and bytes in all, about
-  /// once a mebibyte and at the end; returning false stops with `.stopped`. A file that cannot be read, or changes meanwhile, is an
-  /// error when it is the only one, and skipped in a folder.
+  /// once a mebibyte and at the end; returning false stops with `.stopped`. A file that cannot be read, or changes
+  /// meanwhile, is an error when it is the only one, and skipped in a folder.
   package static func scan(
     _ listing: SharedListing, known: [Int: [Hash32]] = [:], threadCountMax: Int = 8,
     progress: (UInt64, UInt64) -> Bool = { _, _ in true }

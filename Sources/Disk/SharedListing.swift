@@ -68,8 +68,8 @@ extension SharedListing {
     return SharedListing(path: absolute, name: name, isFolder: true, files: walk.files, skipped: walk.skipped)
   }
 
-  /// Depth first, names of each folder in the order of their bytes: that is the manifest's order. At most 64 folders are
-  /// open at once.
+  /// Depth first, names of each folder in the order of their bytes: that is the manifest's order. At most 64 folders
+  /// are open at once.
   private struct Walk {
     let root: String
     var files: [File] = []
@@ -78,6 +78,8 @@ extension SharedListing {
     private var manifestByteCount = 0
     private var pieceCount: UInt64 = 0
     private var entryCount = 0
+    /// The system takes 4,095 bytes at once (PATH_MAX), with the receiver's own folder before them.
+    private static let relativeByteCountMax = 3_800
 
     init(root: String) { self.root = root }
 
@@ -128,6 +130,9 @@ extension SharedListing {
     private func unfit(_ components: [String], _ status: stat) -> String? {
       if components.count > MediaManifest.componentCountMax {
         return "it lies more than \(MediaManifest.componentCountMax) folders deep"
+      }
+      guard components.reduce(-1, { $0 + 1 + $1.utf8.count }) <= Self.relativeByteCountMax else {
+        return "its path is longer than \(Self.relativeByteCountMax) bytes"
       }
       let name = components[components.count - 1]
       guard name.utf8.count <= Limit.fileNameByteCountMax else {

@@ -88,15 +88,16 @@ final class Salvage {
   private func takeFact(_ id: Int64, _ row: PageReader.Row) {
     let fields = row.fields
     // Of cursors the highest counts, in whatever image.
-    if fields.count >= 10 || fields.count == 6 { noteCursor(id) }
+    if fields.count >= 10 && fields[1].integer != nil || fields.count == 6 && fields[1].key != nil { noteCursor(id) }
     if id == 1, (2...4).contains(fields.count), fields.dropFirst().allSatisfy({ $0.integer != nil }) {
       noteCursor(fields[1].integer!)
     }
     if fields.count == 2, let key = fields[1].key, channels[id]?.contains(ChannelID(key)) != true {
       channels[id, default: []].append(ChannelID(key))
     }
-    guard row.isCurrent, fields.count == 9 else { return }
-    if let channel = fields[1].integer, let author = fields[2].key, let log = fields[3].log,
+    // A share that was stored by an earlier version has one field less.
+    guard row.isCurrent, (9...10).contains(fields.count) else { return }
+    if fields.count == 9, let channel = fields[1].integer, let author = fields[2].key, let log = fields[3].log,
       let contiguous = Self.counter(fields[4]), let floor = Self.counter(fields[8]), floor > 0, floor <= contiguous
     {
       facts.append((channel, { .floor($0, LogKey(author: PeerID(author), log: log), floor) }))
@@ -109,7 +110,7 @@ final class Salvage {
         StoredShare(
           id: MediaID(media), channel: $0, path: path, byteCount: UInt64(bitPattern: byteCount),
           modifiedNanoseconds: modified, inode: UInt64(bitPattern: inode), kind: kind, manifest: manifest,
-          pieceHashes: hashes)
+          pieceHashes: hashes, members: fields.count == 10 ? fields[9].blob ?? [] : [])
       }
     }
   }
