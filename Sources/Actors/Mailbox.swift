@@ -64,6 +64,15 @@ package final class Mailbox<Mail: Sendable>: Sendable {
     }
   }
 
+  /// What has come since `next`, without waiting.
+  package func takeMore() -> [Mail] {
+    state.withLock { state in
+      let inHandCount = state.inHandCount
+      defer { state.inHandCount += inHandCount }
+      return Self.handOut(&state)
+    }
+  }
+
   package func close() {
     let reader = state.withLock { state -> CheckedContinuation<[Mail], Never>? in
       state.isClosed = true

@@ -3,7 +3,7 @@ import ParleySealing
 import ParleyVocabulary
 import ParleyWire
 
-/// The five mailboxes of a node, and the way from one machine to another: the Router says whose an event is.
+/// The mailboxes of a node, and the way from one machine to another: the Router says whose an event is.
 package final class Switchboard: Sendable {
   package let links = Mailbox<LinksMail>()
   package let login = Mailbox<LoginEvent>()
@@ -11,6 +11,7 @@ package final class Switchboard: Sendable {
   package let messaging = Mailbox<MessagingEvent>()
   package let media = Mailbox<MediaMail>()
   package let store = Mailbox<StoreMail>()
+  package let sync = Mailbox<SyncMail>()
   package let notices: @Sendable (Notice) -> Void
 
   /// `notices` is called from any thread, in order for each actor, and must not block.
@@ -28,10 +29,11 @@ package final class Switchboard: Sendable {
 
   /// Whether nothing waits to be handled.
   package var isQuiet: Bool {
-    links.count + login.count + membership.count + messaging.count + media.count + store.count == 0
+    links.count + login.count + membership.count + messaging.count + media.count + store.count + sync.count
+      == 0
   }
 
-  /// All but the store, which others write to as they end.
+  /// All but the store, which others write to as they end, and its syncing.
   package func close() {
     links.close()
     login.close()

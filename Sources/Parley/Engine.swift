@@ -19,6 +19,8 @@ final class Engine: Sendable {
   private let switchboard: Switchboard
   private let alarms: Alarms
   private let storeThread: ThreadExecutor
+  private let syncThread = ThreadExecutor()
+  private let sync: SyncActor
   private let serveThread = ThreadExecutor()
   private let landThread = ThreadExecutor()
   private let serveDisk: DiskActor
@@ -112,6 +114,7 @@ final class Engine: Sendable {
     self.pause = pause
     self.store = store
     self.storeThread = storeThread
+    sync = SyncActor(executor: syncThread, switchboard)
     serveDisk = DiskActor(executor: serveThread)
     landDisk = DiskActor(executor: landThread)
     self.incarnation = incarnation
@@ -141,6 +144,7 @@ final class Engine: Sendable {
     group.addTask(executorPreference: loop) { await self.membership.run() }
     group.addTask(executorPreference: loop) { await self.messaging.run() }
     group.addTask(executorPreference: storeThread) { await self.store.run() }
+    group.addTask(executorPreference: syncThread) { await self.sync.run() }
     group.addTask { await self.runMedia() }
   }
 
@@ -173,6 +177,6 @@ final class Engine: Sendable {
 
   func close() {
     alarms.stop()
-    for thread in [storeThread, serveThread, landThread] { thread.stop() }
+    for thread in [storeThread, syncThread, serveThread, landThread] { thread.stop() }
   }
 }

@@ -23,6 +23,8 @@ final class Hub: Sendable {
     var deliveredPeerMessages: [MessageID] = []
     var own: [ChannelID: [UInt64: [MessageID]]] = [:]
     var subscribers: [UInt64: Subscriber] = [:]
+    /// Shown, and not known to be on the disk: for subscribers with a cursor.
+    var unsynced: [NodeEvent] = []
     var nextSubscriber: UInt64 = 1
     /// Of the last message told.
     var cursor: UInt64 = 0
@@ -142,6 +144,7 @@ final class Hub: Sendable {
   private func messaging(_ notice: MessagingNotice) {
     switch notice {
     case .entryStored(let channel, let entry, let cursor): stored(channel, entry, cursor)
+    case .synced(let cursor): synced(cursor)
     case .delivered(let channel, let log, let after, let through, let peer):
       delivered(channel, log, after: after, through, peer)
     case .peerMessage(let peer, _, let json, let cursor):
@@ -319,9 +322,31 @@ final class Hub: Sendable {
   private func emit(_ events: [NodeEvent]) {
     state.withLock { state in
       for event in events {
-        if case .message(let message) = event { state.cursor = message.cursor }
-        for subscriber in state.subscribers.values { subscriber.offer(event) }
+        guard case .message(let message) = event else {
+          for subscriber in state.subscribers.values { subscriber.offer(event) }
+          continue
+        }
+        state.cursor = message.cursor
+        var isAwaited = false
+        for subscriber in state.subscribers.values {
+          if subscriber.isPaged { isAwaited = true } else { subscriber.offer(event) }
+        }
+        if isAwaited { state.unsynced.append(event) }
       }
+    }
+  }
+
+  /// Who keeps a cursor is told what a power cut cannot take any more: it would come again under another cursor.
+  private func synced(_ cursor: UInt64) {
+    state.withLock { state in
+      let count = state.unsynced.prefix { event in
+        if case .message(let message) = event { message.cursor >> 8 <= cursor } else { true }
+      }.count
+      guard count > 0 else { return }
+      for event in state.unsynced[..<count] {
+        for subscriber in state.subscribers.values where subscriber.isPaged { subscriber.offer(event) }
+      }
+      state.unsynced.removeFirst(count)
     }
   }
 

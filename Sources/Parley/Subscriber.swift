@@ -55,6 +55,9 @@ final class Subscriber: Sendable {
     self.pager = pager
   }
 
+  /// Told everything once, by cursor.
+  var isPaged: Bool { pager != nil }
+
   // MARK: Filling
 
   func offer(_ event: NodeEvent) {

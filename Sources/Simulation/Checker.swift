@@ -138,9 +138,8 @@ struct Checker {
       answered(request, node, network)
       node.application.failures[request] = failure
     case .entryStored(let channel, let entry, let cursor):
-      // What it has been told when it came back, while the notice was on its way, a subscriber knows by the cursor.
-      if cursor <= node.application.resumedThrough[channel, default: 0] { return }
-      tell(channel, entry, cursor, node, network)
+      node.application.unsynced.append(.entry(channel, entry, cursor: cursor))
+    case .synced(let cursor): synced(cursor, node, network)
     case .delivered(let channel, let log, let after, let through, let peer):
       let key = LogKey(author: node.peer, log: log)
       node.application.delivered[channel, default: [:]][key, default: [:]][peer] = through
@@ -149,11 +148,27 @@ struct Checker {
         return network.violate("\(node.name) takes \(number) for delivered to \(other.name), whose disk has it not")
       }
     case .peerMessage(let peer, let id, _, let cursor):
-      tellPeerMessage(node.store.key(at: cursor) ?? .init(peer: peer, id: id, isOwn: false), cursor, node, network)
+      let key = node.store.key(at: cursor) ?? .init(peer: peer, id: id, isOwn: false)
+      node.application.unsynced.append(.peerMessage(key, cursor: cursor))
     case .peerExpired(_, let id): network.violate("\(node.name) gives \(id) up, though its time is not over")
     case .peerDelivered(let peer, let id):
       if !isStored(id, from: node, at: peer, network) {
         network.violate("\(node.name) takes \(id) for delivered, though its peer's disk has it not")
+      }
+    }
+  }
+
+  private func synced(_ cursor: UInt64, _ node: SimulatedNode, _ network: SimulatedNetwork) {
+    let count = node.application.unsynced.prefix { $0.cursor <= cursor }.count
+    let news = node.application.unsynced[..<count]
+    node.application.unsynced.removeFirst(count)
+    for item in news {
+      switch item {
+      case .entry(let channel, let entry, let cursor):
+        // What it has been told when it came back, while the notice was on its way, a subscriber knows by the cursor.
+        if cursor <= node.application.resumedThrough[channel, default: 0] { continue }
+        tell(channel, entry, cursor, node, network)
+      case .peerMessage(let key, let cursor): tellPeerMessage(key, cursor, node, network)
       }
     }
   }

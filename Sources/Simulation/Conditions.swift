@@ -58,6 +58,8 @@ public enum SimulatedClock: Sendable, CaseIterable {
 public enum SimulatedFault: String, Sendable, CaseIterable {
   /// The machines are told that a batch is on the disk before it is.
   case acknowledgesBeforePersisting
+  /// A batch is acknowledged when it is committed, before it is synced.
+  case takesCommittedForSynced
   /// The disk says that it has a batch and forgets the last one in a crash.
   case losesLastBatch
   /// A restarted node tells its application again what it was told before.

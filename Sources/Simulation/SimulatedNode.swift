@@ -31,6 +31,9 @@ final class SimulatedNode {
   var effectCount = 0
   var diskFailsUntil = Instant(microseconds: 0)
   private var pendingCommits: [(id: UInt64, records: [MessagingRecord], batch: UInt64)] = []
+  /// The last commit and batch that the next sync is for.
+  private var committedThrough: (id: UInt64, batch: UInt64)?
+  private var lastNewsAt = Instant(microseconds: 0)
   private var nextCommit: UInt64 = 1
   private var lastCommitAt = Instant(microseconds: 0)
   private var nextRequest: UInt64 = 1
@@ -61,6 +64,8 @@ final class SimulatedNode {
     if instances == 0 || fault != .keepsItsInstance { instances += 1 }
     application.members = [:]
     application.open = []
+    // What an earlier process left to the system is synced before it is counted on.
+    store.syncAll()
     let started = SimulatedProcess(self, incarnation: instances, seed: network.dice.next())
     process = started
     started.post(.messaging(.outboxRestored(store.outbox.map { RestoredOutboxMessage($0, age: .seconds(0)) })))
@@ -71,17 +76,21 @@ final class SimulatedNode {
     for channel in wanted { started.join(channel) }
   }
 
-  /// The process ends at once; of the commits on their way some may have reached the disk.
+  /// The process ends at once; of the commits on their way some may have been made, and when the power is cut, of those
+  /// not synced the last ones are lost.
   func crash(isHostDead: Bool) {
     guard let ended = process else { return }
     ended.isEnded = true
     process = nil
     for commit in pendingCommits {
       guard network.chance(0.5) else { break }
-      _ = store.commit(commit.records)
+      _ = store.commit(commit.records, as: commit.id)
       network.checker.committed(commit.records, by: self, network)
     }
     pendingCommits = []
+    committedThrough = nil
+    if isHostDead { store.cutPower(losing: Int(network.dice.next() % UInt64(store.unsyncedCount + 1))) }
+    application.unsynced = []
     held = []
     heldDatagrams = []
     isPaused = false
@@ -144,13 +153,53 @@ final class SimulatedNode {
       post(.messaging(.persistFailed(batch: commit.batch, reason: "no space left on device")), run: run)
       return
     }
-    let cursors = store.commit(commit.records)
+    let cursors = store.commit(commit.records, as: commit.id)
     network.checker.committed(commit.records, by: self, network)
     guard fault != .acknowledgesBeforePersisting else { return }
+    // As the store does it: what somebody waits for is synced at once, the rest together, later.
+    let isAwaited = commit.records.contains { self.isAwaited($0) }
+    if isAwaited { store.sync(through: commit.id) }
+    let isTakenForSynced = isAwaited || fault == .takesCommittedForSynced
     // Between the commit and the news of it a process may die.
     network.schedule(
-      .event(index, run: run, .messaging(.persisted(batch: commit.batch, cursors: cursors))),
-      after: network.dice.span(.milliseconds(0), .milliseconds(1)))
+      .event(
+        index, run: run,
+        .messaging(
+          isTakenForSynced
+            ? .persisted(batch: commit.batch, cursors: cursors) : .committed(batch: commit.batch, cursors: cursors))),
+      after: newsDelay())
+    guard !isTakenForSynced else { return }
+    let isSyncAsked = committedThrough != nil
+    committedThrough = (commit.id, commit.batch)
+    if isSyncAsked { return }
+    network.queue.add(.sync(index, run: run), at: network.now + network.dice.span(.milliseconds(1), .milliseconds(20)))
+  }
+
+  /// News come in the order of what happened.
+  private func newsDelay() -> Span {
+    lastNewsAt = max(lastNewsAt, network.now + network.dice.span(.milliseconds(0), .milliseconds(1)))
+    return lastNewsAt - network.now
+  }
+
+  private func isAwaited(_ record: MessagingRecord) -> Bool {
+    switch record {
+    case .entry(_, let entry): entry.key.author == peer
+    case .peerMessage, .outboxAdd: true
+    case .outboxRemove, .delivered, .floor: false
+    }
+  }
+
+  func sync(run: Int) {
+    guard run == self.run, let through = committedThrough else { return }
+    committedThrough = nil
+    let event: MessagingEvent
+    if diskFailsUntil > network.now {
+      event = .syncFailed(reason: "the disk failed")
+    } else {
+      store.sync(through: through.id)
+      event = .synced(through: through.batch)
+    }
+    network.schedule(.event(index, run: run, .messaging(event)), after: newsDelay())
   }
 
   // MARK: What people do
@@ -174,8 +223,22 @@ final class SimulatedNode {
   }
 }
 
-/// What the application of a node was told: it keeps its place, as a subscriber with a cursor does.
+/// What the application of a node was told: it keeps its place, as a subscriber with a cursor does, and so is told what
+/// is on the disk. Another, without one, is shown what was committed.
 struct Application {
+  enum News {
+    case entry(ChannelID, Entry, cursor: UInt64)
+    case peerMessage(SimulatedStore.PeerKey, cursor: UInt64)
+
+    var cursor: UInt64 {
+      switch self {
+      case .entry(_, _, let cursor), .peerMessage(_, let cursor): cursor
+      }
+    }
+  }
+
+  /// Shown, not told yet.
+  var unsynced: [News] = []
   struct Told: Hashable {
     let channel: ChannelID
     let key: LogKey

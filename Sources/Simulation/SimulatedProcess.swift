@@ -278,6 +278,7 @@ final class SimulatedProcess {
   private func carryOut(_ effect: LoginEffect) {
     switch effect {
     case .restore(let channel):
+      node.store.syncAll()
       let (logs, lamport) = node.store.restored(channel)
       let members = (node.store.members[channel] ?? [:]).values.sorted { $0.peer < $1.peer }
       let restored = LoginEvent.restored(channel, logs: logs, lamport: lamport, members: members)
@@ -287,6 +288,7 @@ final class SimulatedProcess {
     case .stateChanged(let state, _): loginState = state
     case .answer: break
     case .opened(_, let channel):
+      node.store.syncAll()
       network.checker.resumed(channel, node, network)
       for entry in node.store.newestHidden(channel) {
         network.schedule(

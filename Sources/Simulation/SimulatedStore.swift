@@ -2,7 +2,8 @@ import ParleyMachines
 import ParleyVocabulary
 import ParleyWire
 
-/// What a node's disk holds: survives its crashes. Batches are atomic, as a database's commits are.
+/// What a node's disk holds: survives its crashes. Batches are atomic, as a database's commits are. What was committed
+/// and not synced a power cut takes, the last batches and none before them.
 final class SimulatedStore {
   struct Row {
     let entry: Entry
@@ -29,17 +30,59 @@ final class SimulatedStore {
   private(set) var members: [ChannelID: [PeerID: MemberRecord]] = [:]
   private var nextCursor: UInt64 = 1
   private var lastBatch: [MessagingRecord] = []
+  /// Batches that a power cut may take, with what undoes them.
+  private var unsynced: [(id: UInt64, undo: [Undo])] = []
+
+  private enum Undo {
+    case entry(ChannelID, LogKey, UInt64)
+    case peerMessage(PeerKey)
+    case outboxAdd(PeerID, MessageID)
+    case outbox([OutboxMessage])
+    case floor(ChannelID, LogKey, UInt64?)
+  }
   let fault: SimulatedFault?
 
   init(fault: SimulatedFault?) { self.fault = fault }
 
-  /// A cursor for each record, 0 where it was there already.
-  func commit(_ records: [MessagingRecord]) -> [UInt64] {
+  /// A cursor for each record, 0 where it was there already. Never one that was given before, whatever was lost.
+  func commit(_ records: [MessagingRecord], as id: UInt64) -> [UInt64] {
     lastBatch = records
-    return records.map { commit($0) }
+    var undo: [Undo] = []
+    let cursors = records.map { commit($0, &undo) }
+    unsynced.append((id, undo))
+    return cursors
   }
 
-  private func commit(_ record: MessagingRecord) -> UInt64 {
+  /// Everything up to this batch is on the disk.
+  func sync(through id: UInt64) { unsynced.removeAll { $0.id <= id } }
+
+  /// Before what is read from the disk is counted on.
+  func syncAll() { unsynced = [] }
+
+  /// How many batches a power cut may take.
+  var unsyncedCount: Int { unsynced.count }
+
+  /// Takes so many batches, the last ones; the rest counts as synced.
+  func cutPower(losing count: Int) {
+    for batch in unsynced.suffix(count).reversed() {
+      for undo in batch.undo.reversed() { carryOut(undo) }
+    }
+    unsynced = []
+  }
+
+  private func carryOut(_ undo: Undo) {
+    switch undo {
+    case .entry(let channel, let key, let number):
+      logs[channel]?[key]?[number] = nil
+      arrivals[channel]?.removeAll { $0.entry.key == key && $0.entry.number == number }
+    case .peerMessage(let key): peerMessages[key] = nil
+    case .outboxAdd(let peer, let id): outbox.removeAll { $0.peer == peer && $0.id == id }
+    case .outbox(let before): outbox = before
+    case .floor(let channel, let key, let before): floors[channel]?[key] = before
+    }
+  }
+
+  private func commit(_ record: MessagingRecord, _ undo: inout [Undo]) -> UInt64 {
     switch record {
     case .entry(let channel, let entry):
       let isBelow = entry.number <= floors[channel]?[entry.key] ?? 0
@@ -47,6 +90,7 @@ final class SimulatedStore {
       let row = Row(entry: entry, bytes: entry.encoded, cursor: takeCursor())
       logs[channel, default: [:]][entry.key, default: [:]][entry.number] = row
       arrivals[channel, default: []].append(row)
+      undo.append(.entry(channel, entry.key, entry.number))
       return row.cursor
     case .peerMessage(let peer, let id, _, let isOwn):
       let key = PeerKey(peer: peer, id: id, isOwn: isOwn)
@@ -54,16 +98,20 @@ final class SimulatedStore {
       let cursor = takeCursor()
       peerMessages[key] = cursor
       peerMessageKeys[cursor] = key
+      undo.append(.peerMessage(key))
       return cursor
     case .outboxAdd(let message, _):
       guard !outbox.contains(where: { $0.peer == message.peer && $0.id == message.id }) else { return 0 }
       outbox.append(message)
+      undo.append(.outboxAdd(message.peer, message.id))
       return takeCursor()
     case .outboxRemove(let peer, let id):
+      undo.append(.outbox(outbox))
       outbox.removeAll { $0.peer == peer && $0.id == id }
       return takeCursor()
     case .delivered: return takeCursor()
     case .floor(let channel, let key, let number):
+      undo.append(.floor(channel, key, floors[channel]?[key]))
       floors[channel, default: [:]][key] = max(floors[channel]?[key] ?? 0, number)
       return takeCursor()
     }
@@ -108,6 +156,8 @@ final class SimulatedStore {
   /// Lets the oldest entries of each log go until so many are left, but not what comes after a gap, nor the newest
   /// hidden one.
   func prune(_ channel: ChannelID, keeping count: Int) -> [LogFloor] {
+    // In the order of commits: what came before is synced with it.
+    unsynced = []
     var raised: [LogFloor] = []
     for holding in holdings(channel) {
       let floor = floors[channel]?[holding.key] ?? 0

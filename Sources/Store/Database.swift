@@ -23,6 +23,10 @@ final class Database {
   let path: String
   private let handle: OpaquePointer
   private var statements: [UnsafePointer<UInt8>: OpaquePointer] = [:]
+  /// Nil for a file that is only read.
+  private(set) var log: LogSync?
+  /// What `synchronous` stands at: FULL, or NORMAL, which leaves syncing commits to `log`.
+  private var syncsCommits = true
 
   /// Opens an existing file for writing.
   init(path: String, busyMilliseconds: Int32) throws(StoreError) {
@@ -84,6 +88,35 @@ final class Database {
   deinit {
     for statement in statements.values { sqlite3_finalize(statement) }
     sqlite3_close_v2(handle)
+    if log != nil { LogSync.forgetMarkWithoutLog(path: path) }
+  }
+
+  /// From now on each commit is told to `log`.
+  func watchLog() throws(StoreError) {
+    log = try LogSync(path: path)
+    sqlite3_wal_hook(
+      handle,
+      { context, _, _, frameCount in
+        let database = Unmanaged<Database>.fromOpaque(context!).takeUnretainedValue()
+        database.log?.committed(frameCount: UInt32(clamping: frameCount), isSynced: database.syncsCommits)
+        return SQLITE_OK
+      }, Unmanaged.passUnretained(self).toOpaque())
+  }
+
+  /// Whether the commits to come are synced, each before it returns. Not within a transaction.
+  func syncCommits(_ isOn: Bool) throws(StoreError) {
+    if isOn == syncsCommits { return }
+    // Not prepared: SQLite carries this out when it reads it.
+    try script(isOn ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL")
+    syncsCommits = isOn
+  }
+
+  /// Brings the log into the file, with a sync of each; with `isEmptied` all of it, or throws.
+  func checkpoint(isEmptied: Bool) throws(StoreError) {
+    let mode = isEmptied ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE
+    let code = sqlite3_wal_checkpoint_v2(handle, nil, mode, nil, nil)
+    guard code == SQLITE_OK else { throw failure(code) }
+    log?.checkpointed(isEmptied: isEmptied)
   }
 
   func checkpointsOnClose(_ isOn: Bool) { _ = parley_sqlite_checkpoint_on_close(handle, isOn ? 1 : 0) }

@@ -23,8 +23,9 @@ struct Opening {
   let busyMilliseconds: Int32
   let clocks: StoreClocks
 
-  /// Beside the file itself: write-ahead log, shared memory of earlier settings, rollback journal of the first moments.
-  private static let suffixes = ["", "-wal", "-shm", "-journal"]
+  /// Beside the file itself: write-ahead log, shared memory of earlier settings, rollback journal of the first moments,
+  /// how far the log was synced.
+  private static let suffixes = ["", "-wal", "-shm", "-journal", LogSync.suffix]
 
   func open(checks: SalvageChecks?) throws(StoreError) -> Opened {
     let note = SetAsideNote(path: path)
@@ -91,12 +92,13 @@ struct Opening {
     let found = try Self.prepareFile(path: path)
     do throws(StoreError) {
       // SQLite takes a log for ended where it is damaged, and would write over what follows.
-      if found.hasLog, LogScan.isDamaged(path: path + "-wal") {
+      if found.hasLog, LogScan.isDamaged(path: path) {
         throw .damaged(path: path, reason: "its write-ahead log is not as it was written")
       }
       let database = try Database(path: path, busyMilliseconds: busyMilliseconds)
       try Self.configure(database, found: found, migrations: migrations)
       try Schema.migrate(database, through: migrations)
+      try database.watchLog()
       database.checkpointsOnClose(true)
       return database
     } catch {
@@ -164,7 +166,9 @@ struct Opening {
       throw .cannotOpen(path: path, reason: "SQLite keeps no write-ahead log there")
     }
     // The log is cut back to 16 MiB after a burst; unbounded it would keep its largest size for ever.
-    try database.script("PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 16777216;")
+    // Brought into the file by `Store.checkpointIfDue`, not in the middle of a commit.
+    try database.script(
+      "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 16777216; PRAGMA wal_autocheckpoint = 0;")
   }
 
   /// `<path>.damaged-<UTC time>`: tools can still open the file and its log together.

@@ -95,6 +95,13 @@ struct SafetyTests {
     #expect(try store.database.first("PRAGMA synchronous") { $0.integer(0) } == 2)
     #expect(try store.database.first("PRAGMA journal_mode") { $0.text(0) } == "wal")
     #expect(try store.database.first("PRAGMA locking_mode") { $0.text(0) } == "exclusive")
+    // Also after what nobody waits for, which is synced apart.
+    try store.add([entry(1)])
+    #expect(try store.commit([.entry(entry(2))]).isSynced, "cursors are reserved first")
+    #expect(try store.commit([.entry(entry(3))]).isSynced == false)
+    #expect(try store.database.first("PRAGMA synchronous") { $0.integer(0) } == 1)
+    try store.add([entry(4)])
+    #expect(try store.database.first("PRAGMA synchronous") { $0.integer(0) } == 2)
   }
 
   // MARK: Files that are not as they were left
@@ -177,7 +184,8 @@ struct SafetyTests {
       try Store(path: folder.path)
     }
     // Opening a database to look at it makes an empty log beside it.
-    #expect(folder.names == ["copy", "copy-wal", "store.sqlite", "store.sqlite-wal"])
+    #expect(
+      folder.names.filter { !$0.hasSuffix("-synced") } == ["copy", "copy-wal", "store.sqlite", "store.sqlite-wal"])
     #expect(contents(copy + "-wal") + contents(folder.store + "-wal") == [])
   }
 
@@ -207,7 +215,7 @@ struct SafetyTests {
       try Store(path: folder.store, migrations: Schema.migrations, busyMilliseconds: 0)
     }
     #expect(try store.add([entry(2)]) == [2])
-    #expect(folder.names == ["store.sqlite", "store.sqlite-wal"])
+    #expect(folder.names == ["store.sqlite", "store.sqlite-synced", "store.sqlite-wal"])
   }
 
   @Test func nobodyElseMayReadIt() throws {

@@ -19,6 +19,8 @@ package enum StoreMail: Sendable {
   case prune
   /// Writes may have rested long enough for indexing.
   case index
+  /// What was committed may not be on the disk.
+  case syncFailed(StoreError)
 }
 
 /// The disk's side of messaging and membership: one thread, one database. What gathers while a commit runs shares the
@@ -39,6 +41,8 @@ package actor StoreActor {
   private var toPrune: [ChannelID] = []
   /// When pruning may go on: what was read for a join is made use of first.
   private var pruneFrom = Instant(microseconds: 0)
+  /// A sync failed: nothing counts as kept until all of the log is in the file.
+  private var isSyncBroken = false
   /// Indexing failed; it rests until somebody searches.
   var isIndexingBroken = false
   /// When writes will have rested long enough for indexing.
@@ -127,8 +131,10 @@ package actor StoreActor {
     while true {
       await indexBehind()
       let mail = await switchboard.store.next()
-      if mail.isEmpty { return }
+      if mail.isEmpty { return switchboard.sync.close() }
       handle(mail)
+      // Whoever waits for what was just committed has it.
+      opened?.checkpointIfDue()
       pruneWhileIdle()
     }
   }
@@ -153,16 +159,29 @@ package actor StoreActor {
       case .tellHidden(let channel): tellHidden(channel)
       case .prune: pruneEverything()
       case .index: isIndexingAsked = false
+      case .syncFailed(let error): syncFailed(error)
       }
     }
     guard !writes.isEmpty else { return }
     do { _ = try write(writes) } catch { refused(error) }
   }
 
+  func syncFailed(_ error: StoreError) {
+    isSyncBroken = true
+    refused(error)
+    switchboard.post(.messaging(.syncFailed(reason: error.description)))
+  }
+
   private func persist(_ batch: UInt64, _ writes: [StoreWrite], skipping count: Int) {
     do {
-      let cursors = try write(writes)
-      switchboard.post(.messaging(.persisted(batch: batch, cursors: Array(cursors.dropFirst(count)))))
+      let (cursors, isSynced) = try write(writes, isAwaited: writes.contains(where: isAwaited))
+      let given = Array(cursors.dropFirst(count))
+      if isSynced {
+        switchboard.post(.messaging(.persisted(batch: batch, cursors: given)))
+      } else {
+        switchboard.post(.messaging(.committed(batch: batch, cursors: given)))
+        if let log = try store.log { switchboard.sync.post(SyncMail(log: log, batch: batch)) }
+      }
       noteSurplus(in: writes)
     } catch {
       refused(error)
@@ -170,25 +189,40 @@ package actor StoreActor {
     }
   }
 
+  /// Whether somebody waits for it to be on the disk: the caller of `send`, or whoever told us something in private.
+  private func isAwaited(_ write: StoreWrite) -> Bool {
+    switch write {
+    case .entry(let entry): entry.key.author == me
+    case .peerMessage, .outboxAdd: true
+    default: false
+    }
+  }
+
   /// Also opens the store anew when that may help: one that could only be read and can be written now, and one that
   /// turns out to be damaged, which salvages what it holds.
-  private func write(_ writes: [StoreWrite]) throws(StoreError) -> [UInt64] {
+  private func write(
+    _ writes: [StoreWrite], isAwaited: Bool = true
+  ) throws(StoreError) -> (cursors: [UInt64], isSynced: Bool) {
     if opened?.readOnlyReason != nil, Store.isWritable(path: path) { try reopen() }
     if opened == nil, refusal != nil { try reopen() }
-    let cursors: [UInt64]
+    if isSyncBroken {
+      try store.syncAnew()
+      isSyncBroken = false
+    }
+    let done: (cursors: [UInt64], isSynced: Bool)
     do throws(StoreError) {
-      cursors = try store.apply(writes)
+      done = isAwaited ? (try store.apply(writes), true) : try store.commit(writes)
     } catch {
       guard case .damaged = error else { throw error }
       try reopen()
-      cursors = try store.apply(writes)
+      done = (try store.apply(writes), true)
     }
     if refusal != nil {
       refusal = nil
       switchboard.notices(.disk(nil))
     }
     noteWrite()
-    return cursors
+    return done
   }
 
   private func reopen() throws(StoreError) {
@@ -251,6 +285,8 @@ package actor StoreActor {
   private func restore(_ channel: ChannelID) {
     pruneFrom = SystemClock.now() + Self.pruneAfterJoin
     do {
+      // What it holds will be acknowledged.
+      try sync()
       let logs = try store.logs(in: channel).map {
         RestoredLog(key: $0.key, floor: $0.floor, contiguous: $0.contiguous, beyond: $0.beyond)
       }

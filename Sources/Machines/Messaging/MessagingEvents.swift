@@ -81,8 +81,15 @@ package enum MessagingEvent: Equatable, Sendable {
   /// An encoded entry came by datagram. `from` is nil when its sender has not introduced itself yet.
   case entryHeard(ChannelID, [UInt8], from: PeerID?)
   case entryVerified(ChannelID, Entry, isGenuine: Bool)
-  /// The batch is on the disk; a cursor for each record, 0 where it was there already.
+  /// The batch is in the store, where a power cut may still take it; a cursor for each record, 0 where it was there
+  /// already. It may be shown, and not yet promised.
+  case committed(batch: UInt64, cursors: [UInt64])
+  /// What was committed up to this batch is on the disk.
+  case synced(through: UInt64)
+  /// The batch is on the disk, and all before it: committed and synced in one.
   case persisted(batch: UInt64, cursors: [UInt64])
+  /// Nothing that was committed and not synced is known to be on the disk.
+  case syncFailed(reason: String)
   case persistFailed(batch: UInt64, reason: String)
   case loaded(LoadID, [[UInt8]])
 
@@ -144,7 +151,10 @@ package enum MessagingNotice: Equatable, Sendable {
   /// In the outbox, on the disk.
   case queued(RequestID)
   case failed(RequestID, MessagingFailure)
+  /// In the store: to be shown. A power cut may take it until `.synced`.
   case entryStored(ChannelID, Entry, cursor: UInt64)
+  /// All that was shown up to this cursor is on the disk.
+  case synced(cursor: UInt64)
   /// This member has everything of our log after the one number up to the other, on disk. What we let go ourselves is
   /// not spoken of.
   case delivered(ChannelID, log: Instance, after: UInt64, through: UInt64, to: PeerID)

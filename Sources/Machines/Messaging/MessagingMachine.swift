@@ -19,6 +19,11 @@ package struct MessagingMachine: Sendable {
   var lazyRecords: [MessagingRecord] = []
   var lazyAt: Instant?
   var batch: (id: UInt64, records: [MessagingRecord])?
+  /// Committed, not synced, by batch.
+  var unsynced: [UnsyncedBatch] = []
+  var unsyncedByteCount = 0
+  /// Of what the application was shown last.
+  var shownCursor: UInt64 = 0
   var retryAt: Instant?
   var nextBatch: UInt64 = 1
   var nextRequest: UInt64 = 1
@@ -53,7 +58,10 @@ package struct MessagingMachine: Sendable {
     case .entrySigned(let channel, let entry): return signed(channel, entry, now)
     case .entryHeard(let channel, let bytes, _): return heard(channel, bytes, now)
     case .entryVerified(let channel, let entry, let isGenuine): return verified(channel, entry, isGenuine, now)
-    case .persisted(let batch, let cursors): return persisted(batch, cursors, now)
+    case .committed(let batch, let cursors): return committed(batch, cursors)
+    case .synced(let batch): return synced(through: batch, now)
+    case .persisted(let batch, let cursors): return committed(batch, cursors) + synced(through: batch, now)
+    case .syncFailed(let reason): return syncFailed(reason, now)
     case .persistFailed(let batch, let reason): return persistFailed(batch, reason, now)
     case .loaded(let load, let entries): return loaded(load, entries)
     case .memberPresent(let channel, let peer, let instance, let facts):
@@ -107,7 +115,8 @@ package struct MessagingMachine: Sendable {
 
   /// One batch at a time: what gathers meanwhile shares the next commit.
   private mutating func flushRecords(_ now: Instant) -> [MessagingEffect] {
-    guard batch == nil, retryAt == nil, !records.isEmpty else { return [] }
+    guard batch == nil, retryAt == nil, !records.isEmpty, unsyncedByteCount <= MessagingRule.unsyncedByteCountMax
+    else { return [] }
     var taken: [MessagingRecord] = lazyRecords
     lazyRecords = []
     lazyAt = nil
@@ -125,88 +134,6 @@ package struct MessagingMachine: Sendable {
     nextBatch += 1
     batch = (id, taken)
     return [.persist(batch: id, taken)]
-  }
-
-  private mutating func persistFailed(_ id: UInt64, _ reason: String, _ now: Instant) -> [MessagingEffect] {
-    guard let failed = batch, failed.id == id else { return [] }
-    batch = nil
-    records = failed.records + records
-    recordsByteCount = records.reduce(0) { $0 + $1.byteCount }
-    retryAt = now + MessagingRule.retryDisk
-    var effects: [MessagingEffect] = []
-    // Callers are told now; what they said stays in memory and is tried again.
-    for channel in channels.keys.sorted() {
-      for request in channels[channel]!.waiting.values.flatMap({ $0 }) {
-        effects.append(.notify(.failed(request, .disk(reason))))
-      }
-      channels[channel]!.waiting = [:]
-      // Those without a number yet are let go: their callers shall not wait for a disk that may never take them.
-      for submission in channels[channel]!.submissions.waiting {
-        effects.append(.notify(.failed(submission.request, .diskRefuses(reason))))
-      }
-      channels[channel]!.submissions = SubmissionQueue()
-    }
-    return effects + outbox.failRequests().map { .notify(.failed($0, .disk(reason))) }
-  }
-
-  private mutating func persisted(_ id: UInt64, _ cursors: [UInt64], _ now: Instant) -> [MessagingEffect] {
-    guard let done = batch, done.id == id else { return [] }
-    precondition(cursors.count == done.records.count, "a cursor for each record")
-    batch = nil
-    var effects: [MessagingEffect] = []
-    var changed: Set<ChannelID> = []
-    for (record, cursor) in zip(done.records, cursors) {
-      switch record {
-      case .entry(let channel, let entry):
-        guard channels[channel] != nil else {
-          if entry.key == ownLogKey { departed[channel]?.store(entry.number) }
-          continue
-        }
-        effects += stored(channel, entry, cursor, now)
-        changed.insert(channel)
-      case .peerMessage(let peer, let id, let json, let isOwn):
-        if !isOwn { effects.append(.tell(.links(.send(peer, .peerStored(id))))) }
-        if cursor != 0 { effects.append(.notify(.peerMessage(peer, id, json: json, cursor: cursor))) }
-      case .outboxAdd(let message, _): effects += outboxStored(message, now)
-      case .floor(let channel, let key, let floor):
-        guard channels[channel] != nil else { continue }
-        channels[channel]!.raiseFloor(key, floor)
-        changed.insert(channel)
-      case .outboxRemove, .delivered: break
-      }
-    }
-    for channel in changed.sorted() {
-      channels[channel]!.refreshDigest()
-      effects.append(headsChanged(channel))
-      effects += flushSubmissions(channel, now)
-      if channels[channel]!.request == nil, !channels[channel]!.lacking.isEmpty,
-        recordsByteCount < MessagingRule.recordsByteCountMax / 2
-      {
-        channels[channel]!.repairAt = channels[channel]!.repairAt ?? now
-      }
-    }
-    return effects
-  }
-
-  /// An entry is on disk: it may be shown, acknowledged, and its sender answered.
-  private mutating func stored(
-    _ channel: ChannelID, _ entry: Entry, _ cursor: UInt64, _ now: Instant
-  ) -> [MessagingEffect] {
-    channels[channel]!.store(entry.key, entry.number)
-    var effects: [MessagingEffect] = []
-    if entry.key == ownLogKey {
-      channels[channel]!.ownInFlight = channels[channel]!.logs[ownLogKey]!.isInFlight
-      for request in channels[channel]!.waiting.removeValue(forKey: entry.number) ?? [] {
-        effects.append(.notify(.stored(request, channel, entry.key, number: entry.number)))
-      }
-    } else if channels[channel]!.present[entry.key.author] != nil {
-      acknowledgeSoon(channel, entry.key.author, now)
-    }
-    if cursor != 0 {
-      effects.append(.notify(.entryStored(channel, entry, cursor: cursor)))
-      if entry.isHidden { effects.append(.tell(.membership(.hiddenEntryStored(channel, entry)))) }
-    }
-    return effects
   }
 
   // MARK: Time

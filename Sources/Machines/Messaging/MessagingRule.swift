@@ -6,6 +6,8 @@ enum MessagingRule {
   static let recordsByteCountMax = 8 << 20
   static let heldByteCountMax = 2 << 20
   static let batchByteCountMax = 1 << 20
+  /// Committed and not synced; beyond it no batch is begun.
+  static let unsyncedByteCountMax = 4 << 20
   static let acknowledgeWithin = Span.milliseconds(10)
   static let announceFirst = Span.milliseconds(250)
   static let announceSlowest = Span.seconds(8)

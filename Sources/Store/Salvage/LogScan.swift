@@ -21,12 +21,12 @@ struct LogScan {
   /// Frames in whose place there is something else.
   private var brokenSlot: Int?
 
-  /// Whether something that was synced, so acknowledged, is not as it was written. What is torn at the end of a log is
-  /// the transaction that was being written, and no damage: a commit is synced before the next frame comes, so only
-  /// a commit with a frame after it is known to have been whole.
+  /// Whether something that was synced, so acknowledged, is not as it was written. What is torn at the end of a log was
+  /// being written, and is no damage: the mark says how far this round of the log was whole. Without a mark, by an
+  /// earlier version, each commit was synced before the next frame came, so one with a frame after it was whole.
   private(set) var isDamaged = false
 
-  init(_ descriptor: Int32, byteCount: Int) {
+  init(_ descriptor: Int32, byteCount: Int, mark: LogSync.Mark? = nil) {
     guard let header = File.read(descriptor, at: 0, byteCount: Self.headerByteCount) else { return }
     var sum = Checksum(isBigEndian: header[3] & 1 == 1)
     sum.add(header[..<24])
@@ -45,7 +45,7 @@ struct LogScan {
         isSound = false
         continue
       }
-      if lostCommit { isDamaged = true }
+      if lostCommit, mark == nil { isDamaged = true }
       if isSound {
         sum.add(frame[..<8])
         sum.add(frame[24...])
@@ -57,6 +57,7 @@ struct LogScan {
           page: File.number(frame, at: 0), offset: offset + Self.frameHeaderByteCount, committedPageCount: commit))
       if isSound { soundCount = frames.count } else if commit != 0 { lostCommit = true }
     }
+    if let mark, let salts, mark.salts == salts, soundCount < mark.frameCount { isDamaged = true }
   }
 
   /// The sound frames up to the last commit: what SQLite would see.
@@ -65,10 +66,11 @@ struct LogScan {
     return end.map { frames[...$0] } ?? []
   }
 
-  /// Whether the log at this path, if there is one, is damaged.
+  /// Whether the log of the database at this path, if there is one, is damaged.
   static func isDamaged(path: String) -> Bool {
-    guard let file = File(path: path) else { return false }
-    return LogScan(file.descriptor, byteCount: file.byteCount).isDamaged
+    guard let file = File(path: path + "-wal") else { return false }
+    return LogScan(file.descriptor, byteCount: file.byteCount, mark: LogSync.Mark(path: path + LogSync.suffix))
+      .isDamaged
   }
 
   private struct Checksum {
