@@ -21,12 +21,13 @@ struct StoreActorTests {
       switchboard: switchboard, wake: { _ in }, wakeIndexing: { _ in })
   }
 
-  private func records(_ numbers: ClosedRange<UInt64>) -> [MessagingRecord] {
+  private func records(_ numbers: ClosedRange<UInt64>, of author: PeerID? = nil) -> [MessagingRecord] {
     numbers.map { number in
       .entry(
         garden,
         Entry(
-          key: LogKey(author: ana, log: Instance(1)), number: number, lamport: number, timestamp: 0, isHidden: false,
+          key: LogKey(author: author ?? ana, log: Instance(1)), number: number, lamport: number, timestamp: 0,
+          isHidden: false,
           items: [.init(kind: 1, body: Array("\(number)".utf8))], signature: [UInt8](repeating: 0, count: 64)))
     }
   }
@@ -43,6 +44,31 @@ struct StoreActorTests {
     await running
     let history = try await store.history(of: garden, limit: 5_000)
     #expect(history.map(\.entry.number) == (2_501...3_500).reversed().map(UInt64.init))
+    await store.close()
+    executor.stop()
+  }
+
+  /// Entries of others are told at once and synced together; what somebody waits for is synced before it is told.
+  @Test func whatNobodyWaitsForIsSyncedApart() async throws {
+    let store = try await open(Retention(days: 30, entryCountMax: 1_000))
+    let sync = SyncActor(executor: ThreadExecutor(), switchboard)
+    let ben = PeerID(Bytes32(words: (9, 9, 9, 9)))
+    async let running: Void = store.run()
+    async let syncing: Void = sync.run()
+    switchboard.store.post(.write(batch: 1, records(1...1)))
+    #expect(await switchboard.messaging.next() == [.persisted(batch: 1, cursors: [1])])
+    // The first after the opening reserves cursors, and is synced with that.
+    switchboard.store.post(.write(batch: 2, records(1...1, of: ben)))
+    #expect(await switchboard.messaging.next() == [.persisted(batch: 2, cursors: [2])])
+    switchboard.store.post(.write(batch: 3, records(2...3, of: ben)))
+    var told: [MessagingEvent] = []
+    while told.count < 2 { told += await switchboard.messaging.next() }
+    #expect(told == [.committed(batch: 3, cursors: [3, 4]), .synced(through: 3)])
+    // Whoever goes on from a cursor goes on from what is on the disk.
+    #expect(try await store.lastCursor() == 4)
+    switchboard.store.close()
+    await running
+    await syncing
     await store.close()
     executor.stop()
   }

@@ -1,5 +1,6 @@
 import ParleyMachines
 import ParleyVocabulary
+import ParleyWire
 import Testing
 
 @testable import Parley
@@ -27,5 +28,44 @@ import Testing
     #expect(hub.presentCount(in: channel) == 0)
     try tellOnline(1)
     #expect(hub.presentCount(in: channel) == 1)
+  }
+
+  /// A power cut may take what is shown at once; who keeps a cursor is told what it cannot take.
+  @Test func whoKeepsACursorIsToldOnceItIsOnTheDisk() async throws {
+    let me = PeerID(Bytes32(words: (1, 1, 1, 1)))
+    let channel = ChannelID(Bytes32(words: (2, 2, 2, 2)))
+    let hub = Hub(me: me, instance: Instance(1), trouble: { _ in }, aborted: {})
+    hub.take(.opened(try ChannelName("kitchen"), channel))
+    let plain = hub.events(bufferingCount: 16)
+    let (paged, wasPaged) = AsyncStream<Void>.makeStream()
+    let keeping = hub.events(after: 0, in: nil, bufferingCount: 16) { _, _ in
+      wasPaged.finish()
+      return .init(messages: [], through: 0, isLast: true)
+    }
+    async let told = Self.texts(keeping)
+    // From then on it is told, before it reads the store.
+    for await _ in paged {}
+    let sender = Sender(peer: me, displayName: try DisplayName("Ana"))
+    for number in [1, 2] as [UInt64] {
+      let json = SchemaMessage(
+        sender: sender, messageID: MessageID("m\(number)")!, timestamp: nil, content: TextKind(body: "\(number)")
+      ).encoded
+      let entry = Entry(
+        key: LogKey(author: me, log: Instance(1)), number: number, lamport: number, timestamp: 0, isHidden: false,
+        items: [.init(kind: TextKind.code, body: json)])
+      hub.take(.messaging(.entryStored(channel, entry, cursor: number)))
+    }
+    hub.take(.messaging(.synced(cursor: 1)))
+    hub.finish()
+    #expect(await Self.texts(plain) == ["1", "2"])
+    #expect(await told == ["1"])
+  }
+
+  private static func texts(_ events: AsyncStream<NodeEvent>) async -> [String] {
+    var texts: [String] = []
+    for await event in events {
+      if case .message(let message) = event, case .text(let body) = message.body { texts.append(body) }
+    }
+    return texts
   }
 }
