@@ -61,7 +61,7 @@ import Testing
     #expect(await told == ["1"])
   }
 
-  private static func texts(_ events: AsyncStream<NodeEvent>) async -> [String] {
+  private static func texts(_ events: AsyncStream<Parley.NodeEvent>) async -> [String] {
     var texts: [String] = []
     for await event in events {
       if case .message(let message) = event, case .text(let body) = message.body { texts.append(body) }
