@@ -48,7 +48,8 @@ import Testing
     let sender = Sender(peer: me, displayName: try DisplayName("Ana"))
     for number in [1, 2] as [UInt64] {
       let json = SchemaMessage(
-        sender: sender, messageID: MessageID("m\(number)")!, timestamp: nil, content: TextKind(body: "\(number)")
+        sender: sender, messageID: MessageID("m\(number)")!, timestamp: Timestamp(milliseconds: 0).text,
+        content: TextKind(body: "\(number)")
       ).encoded
       let entry = Entry(
         key: LogKey(author: me, log: Instance(1)), number: number, lamport: number, timestamp: 0, isHidden: false,
