@@ -40,6 +40,14 @@ public enum DiskError: Error, Equatable, Sendable, CustomStringConvertible {
     }
   }
 
+  /// Whether what was written so far is still good, and can be gone on with once the cause is gone.
+  package var leavesPart: Bool {
+    switch self {
+    case .changed, .notARegularFile: false
+    default: true
+    }
+  }
+
   /// What happened, without saying where.
   package var reason: String {
     switch self {

@@ -1,22 +1,54 @@
 import CLinux
 import Glibc
 import ParleyVocabulary
+import ParleyWire
 
-/// Where a download comes down: a hidden part file beside the target, which takes the target's name only when it is
-/// whole and on the disk. All operations go through the open folder, so a folder exchanged for a link meanwhile leads
-/// nowhere. Not for use from two threads at once; every call may block.
+/// Where a download comes down: a hidden part file, or for a folder a hidden part folder, beside the target, which takes
+/// the target's name only when it is whole and on the disk. All operations go through the open folder, so a folder
+/// exchanged for a link meanwhile leads nowhere; those that make, rename or remove names are confined to it besides
+/// (`Confined`). Not for use from two threads at once; every call may block.
 package final class Landing {
   package enum Target: Equatable, Sendable {
     /// A received name in a folder; taken names are numbered, nothing is ever replaced.
     case folder(String, SafeFileName)
-    /// A path that the user typed.
+    /// A path that the user typed. A folder is never replaced.
     case file(String, mayReplace: Bool)
   }
 
+  package enum Content: Equatable, Sendable {
+    case file(byteCount: UInt64)
+    /// In the manifest's order.
+    case folder([File])
+  }
+
+  /// A file of a folder.
+  package struct File: Equatable, Sendable {
+    /// Below the folder, every component safe (`SafePaths`).
+    package let relative: String
+    package let byteCount: UInt64
+    package let isExecutable: Bool
+    /// Others have no place on the disk.
+    package let isWanted: Bool
+    /// An earlier run has written to it, so it must be there when that is resumed.
+    package let isBegun: Bool
+
+    package init(
+      relative: String, byteCount: UInt64, isExecutable: Bool = false, isWanted: Bool = true, isBegun: Bool = false
+    ) {
+      self.relative = relative
+      self.byteCount = byteCount
+      self.isExecutable = isExecutable
+      self.isWanted = isWanted
+      self.isBegun = isBegun
+    }
+  }
+
   package let target: Target
+  package let content: Content
+  /// Of what is wanted.
   package let byteCount: UInt64
-  /// The name of the part file in the target's folder, to be remembered for resuming.
-  package let partName: String
+  /// The name of the part in the target's folder, to be remembered for resuming.
+  package var partName: String { part.name }
   private let place: Place
   private let part: Part
   private let facts: stat
@@ -24,77 +56,82 @@ package final class Landing {
   private var state = State.open
   private let noReplaceRename: Bool
 
-  /// Checks the space, makes the part file and reserves its blocks.
+  /// Checks the space, makes the part and reserves its blocks. Throws `.noSpace` with what is needed and what is there.
+  package convenience init(_ target: Target, _ content: Content) throws(DiskError) {
+    try self.init(target, content, candidates: { Self.randomName() })
+  }
+
+  /// A single file.
   package convenience init(_ target: Target, byteCount: UInt64) throws(DiskError) {
-    try self.init(target, byteCount: byteCount, candidates: { Self.randomName() })
+    try self.init(target, .file(byteCount: byteCount))
   }
 
-  /// `candidates` draws names for the part file; `noReplaceRename` false takes the way of file systems that lack it.
+  /// `candidates` draws names for the part; `noReplaceRename` false takes the way of file systems that lack it.
   init(
-    _ target: Target, byteCount: UInt64, noReplaceRename: Bool = true, candidates: () -> String
+    _ target: Target, _ content: Content, noReplaceRename: Bool = true, candidates: () -> String
   ) throws(DiskError) {
-    let place = try Place.open(target, byteCount: byteCount)
-    try place.check(target)
-    try place.checkSpace(for: byteCount)
-    let part = try place.makePart(candidates)
-    self.target = target
-    self.byteCount = byteCount
-    self.noReplaceRename = noReplaceRename
-    partName = part.name
-    do throws(DiskError) {
-      try place.reserve(part.file, part.name, byteCount)
-      facts = try part.file.status(place.path(part.name))
-    } catch {
-      place.remove(part.name)
-      throw error
+    let place = try Place.open(target, byteCount: content.byteCount)
+    try place.check(target, content)
+    let need = try place.need(for: content)
+    try place.checkSpace(for: need)
+    part = try Confined.run(to: place.number) { () throws(DiskError) in
+      try place.makePart(content, need: need, candidates)
     }
-    self.part = part
+    facts = try part.status(place.path(part.name))
+    self.target = target
+    self.content = content
+    self.noReplaceRename = noReplaceRename
     self.place = place
+    byteCount = content.byteCount
   }
 
-  /// Goes on with the part file of an earlier run. `.changed` when it is not as that run left it: of another size, of
-  /// another owner, or linked elsewhere.
-  package init(_ target: Target, byteCount: UInt64, resuming partName: String) throws(DiskError) {
-    let place = try Place.open(target, byteCount: byteCount)
-    try place.check(target)
-    let path = place.path(partName)
+  /// Goes on with the part of an earlier run. `.changed` when it is not as that run left it: of another size, of another
+  /// owner, linked elsewhere or, of a folder, with a file missing that had been begun.
+  package init(_ target: Target, _ content: Content, resuming partName: String) throws(DiskError) {
+    let place = try Place.open(target, byteCount: content.byteCount)
+    try place.check(target, content)
     guard Self.isPartName(partName), !partName.utf8.contains(UInt8(ascii: "/")) else {
-      throw .failed(path: path, operation: "resuming", reason: "this is not the name of a part file")
+      throw .failed(path: place.path(partName), operation: "resuming", reason: "this is not the name of a part file")
     }
-    let file = try place.open(partName, O_RDWR)
-    let status = try file.status(path)
-    guard status.isRegularFile else { throw .notARegularFile(path: path, kind: status.kind) }
-    guard status.st_uid == geteuid(), status.st_nlink == 1, UInt64(clamping: status.st_size) == byteCount else {
-      throw .changed(path: path)
-    }
-    let allocated = UInt64(clamping: status.st_blocks) * 512
-    if allocated < byteCount {
-      try place.checkSpace(for: byteCount - allocated)
-      try place.reserve(file, partName, byteCount)
-    }
+    part = try Confined.run(to: place.number) { () throws(DiskError) in try place.openPart(partName, content) }
+    facts = try part.status(place.path(partName))
     self.target = target
-    self.byteCount = byteCount
-    self.partName = partName
-    noReplaceRename = true
-    facts = status
-    part = Part(name: partName, file: file)
+    self.content = content
     self.place = place
+    noReplaceRename = true
+    byteCount = content.byteCount
+  }
+
+  package convenience init(_ target: Target, byteCount: UInt64, resuming partName: String) throws(DiskError) {
+    try self.init(target, .file(byteCount: byteCount), resuming: partName)
   }
 
   /// Neither landed nor kept: nothing is left behind.
-  deinit { if state == .open { place.remove(partName) } }
+  deinit { if state == .open { removePart() } }
 
-  package func write(_ bytes: [UInt8], at offset: UInt64) throws(DiskError) {
+  private func removePart() {
+    try? Confined.run(to: place.number) { () throws(DiskError) in place.remove(part) }
+  }
+
+  private func number(of file: Int) throws(DiskError) -> Int32 {
+    switch part {
+    case .file(_, let box): box.descriptor.number
+    case .folder(let folder): try folder.number(of: file)
+    }
+  }
+
+  /// `file`: its place in the manifest.
+  package func write(_ bytes: [UInt8], at offset: UInt64, file: Int = 0) throws(DiskError) {
     precondition(state == .open, "nothing is written after landing")
-    precondition(
-      offset <= byteCount && UInt64(bytes.count) <= byteCount - offset, "a piece lies within its file")
+    let total = content.byteCount(of: file)
+    precondition(offset <= total && UInt64(bytes.count) <= total - offset, "a piece lies within its file")
+    let number = try number(of: file)
     let path = place.path(partName)
     var failure: DiskError?
     bytes.withUnsafeBytes { buffer in
       var done = 0
       while done < buffer.count {
-        let count = pwrite(
-          part.file.number, buffer.baseAddress! + done, buffer.count - done, off_t(offset) + off_t(done))
+        let count = pwrite(number, buffer.baseAddress! + done, buffer.count - done, off_t(offset) + off_t(done))
         if count >= 0 {
           done += count
         } else if errno != EINTR {
@@ -106,16 +143,17 @@ package final class Landing {
     if let failure { throw failure }
   }
 
-  /// What was written there, by this run or the one that left the part file.
-  package func read(offset: UInt64, byteCount: Int) throws(DiskError) -> [UInt8] {
+  /// What was written there, by this run or the one that left the part.
+  package func read(offset: UInt64, byteCount: Int, file: Int = 0) throws(DiskError) -> [UInt8] {
+    let total = content.byteCount(of: file)
     precondition(
-      byteCount >= 0 && offset <= self.byteCount && UInt64(byteCount) <= self.byteCount - offset,
-      "a piece lies within its file")
+      byteCount >= 0 && offset <= total && UInt64(byteCount) <= total - offset, "a piece lies within its file")
+    let number = try number(of: file)
     let path = place.path(partName)
     var failure: DiskError?
     let bytes = [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
       do throws(DiskError) {
-        let isWhole = try ParleyDisk.read(part.file.number, UnsafeMutableRawBufferPointer(buffer), at: offset, path)
+        let isWhole = try ParleyDisk.read(number, UnsafeMutableRawBufferPointer(buffer), at: offset, path)
         if isWhole { count = byteCount } else { failure = .changed(path: path) }
       } catch {
         failure = error
@@ -126,47 +164,55 @@ package final class Landing {
   }
 
   /// After this, what was written survives a crash; a bitmap of pieces may be remembered.
-  package func synchronize() throws(DiskError) {
-    guard fdatasync(part.file.number) == 0 else { throw .system(place.path(partName), "writing it to the disk") }
-  }
+  package func synchronize() throws(DiskError) { try part.synchronize(place.path(partName)) }
 
-  /// Gives the whole file its name, and says the path. May be tried again after an error (`.exists` for a path that may
-  /// not be replaced): the part file stays until `abort` or the end of this object.
+  /// Gives the whole file or folder its name, and says the path. May be tried again after an error (`.exists` for a path
+  /// that may not be replaced): the part stays until `abort` or the end of this object.
   package func finish() throws(DiskError) -> String {
     precondition(state == .open, "a download lands once")
-    let partPath = place.path(partName)
-    guard fchmod(part.file.number, 0o644 & ~Self.umask()) == 0 else {
-      throw .system(partPath, "setting its permissions")
-    }
-    guard fsync(part.file.number) == 0 else { throw .system(partPath, "writing it to the disk") }
+    try part.show(place.path(partName))
+    try part.synchronize(place.path(partName))
     try place.checkStillThere(partName, facts)
-    let name = try rename()
+    let name = try Confined.run(to: place.number) { () throws(DiskError) in try rename() }
     state = .landed
     try place.synchronize()
     return place.path(name)
+  }
+
+  /// After landing at `path`: where each file of the manifest is; nil for those that were not wanted.
+  package func sources(at path: String) throws(DiskError) -> [FileSource?] {
+    precondition(state == .landed, "what has landed can be served")
+    let root = SharedFile.absolute(path)
+    switch part {
+    case .file(_, let box): return [FileSource(root: root, facts: FileFacts(try box.descriptor.status(path)))]
+    case .folder(let folder):
+      return zip(folder.files, try folder.facts()).map { file, facts in
+        facts.map { FileSource(root: root, relative: file.relative, facts: $0) }
+      }
+    }
   }
 
   /// Gives up. A part that is kept can be resumed under `partName`.
   package func abort(keepingPart: Bool) {
     guard state == .open else { return }
     state = .left
-    if keepingPart { fdatasync(part.file.number) } else { place.remove(partName) }
+    if keepingPart { try? part.synchronize(place.path(partName)) } else { removePart() }
   }
 
   private func rename() throws(DiskError) -> String {
     switch target {
     case .file(_, let mayReplace):
-      if mayReplace {
+      if mayReplace, !part.isFolder {
         try place.replace(partName, place.name)
-      } else if try !place.take(partName, place.name, noReplaceRename) {
+      } else if try !place.take(part, place.name, noReplaceRename) {
         throw .exists(path: place.path(place.name))
       }
       return place.name
     case .folder(_, let safe):
-      if try place.take(partName, place.name, noReplaceRename) { return place.name }
+      if try place.take(part, place.name, noReplaceRename) { return place.name }
       for number in 2...Self.numberMax {
         let name = safe.numbered(number)
-        if try place.take(partName, name, noReplaceRename) { return name }
+        if try place.take(part, name, noReplaceRename) { return name }
       }
       throw .exists(path: place.path(safe.numbered(Self.numberMax)))
     }
@@ -182,9 +228,16 @@ package final class Landing {
     return ".parley-\(Base32.encode(bytes)).part"
   }
 
+  /// When the part of an earlier run was last written to, nanoseconds since 1970; nil when it is gone.
+  package static func lastTouched(_ partPath: String) -> Int64? {
+    var status = stat()
+    guard lstat(partPath, &status) == 0 else { return nil }
+    return FileFacts(status).modifiedNanoseconds
+  }
+
   /// The process's file mode creation mask. umask(2) can only be read by setting it, which would race with other
   /// threads; the kernel shows it in /proc since 4.7. Where it does not, the file stays its owner's alone.
-  private static func umask() -> mode_t {
+  static func umask() -> mode_t {
     guard let stream = fopen("/proc/self/status", "re") else { return 0o077 }
     defer { fclose(stream) }
     var line = [CChar](repeating: 0, count: 256)
@@ -194,5 +247,42 @@ package final class Landing {
       }
     }
     return 0o077
+  }
+}
+
+extension Landing.Content {
+  /// What a manifest says, every name made safe. `wanted` and `begun`: by the place in the manifest. The executable flag
+  /// is somebody else's word, and applied only when asked for.
+  package init(
+    _ manifest: MediaManifest, isWanted: (Int) -> Bool = { _ in true }, isBegun: (Int) -> Bool = { _ in false },
+    isApplyingExecutable: Bool = false
+  ) {
+    guard manifest.isFolder else {
+      self = .file(byteCount: manifest.files[0].byteCount)
+      return
+    }
+    let places = SafePaths.of(manifest.files.map(\.path))
+    self = .folder(
+      zip(manifest.files.indices, manifest.files).map { index, file in
+        Landing.File(
+          relative: places[index], byteCount: file.byteCount, isExecutable: isApplyingExecutable && file.isExecutable,
+          isWanted: isWanted(index), isBegun: isBegun(index))
+      })
+  }
+
+  package var byteCount: UInt64 {
+    switch self {
+    case .file(let byteCount): byteCount
+    case .folder(let files): files.reduce(0) { $0 + ($1.isWanted ? $1.byteCount : 0) }
+    }
+  }
+
+  func byteCount(of file: Int) -> UInt64 {
+    switch self {
+    case .file(let byteCount):
+      precondition(file == 0, "a single file is file 0")
+      return byteCount
+    case .folder(let files): return files[file].byteCount
+    }
   }
 }

@@ -2,16 +2,13 @@ import CLinux
 import Glibc
 import ParleyVocabulary
 
-struct Part: ~Copyable {
-  let name: String
-  let file: Descriptor
-}
-
 /// The open folder of a landing, and the name wished for in it.
-struct Place: ~Copyable {
+final class Place {
   let folderPath: String
   let name: String
   private let folder: Descriptor
+
+  var number: Int32 { folder.number }
 
   private init(folderPath: String, name: String, folder: consuming Descriptor) {
     self.folderPath = folderPath
@@ -42,13 +39,14 @@ struct Place: ~Copyable {
   }
 
   /// Before the first byte rather than after the last; `finish` checks again.
-  func check(_ target: Landing.Target) throws(DiskError) {
+  func check(_ target: Landing.Target, _ content: Landing.Content) throws(DiskError) {
     guard case .file(let path, let mayReplace) = target else { return }
     var status = stat()
     guard fstatat(folder.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
       guard errno == ENOENT else { throw .system(path, "looking for it") }
       return
     }
+    if case .folder = content { throw .exists(path: path) }
     guard mayReplace else { throw .exists(path: path) }
     if status.st_mode & S_IFMT == S_IFDIR { throw .notARegularFile(path: path, kind: status.kind) }
   }
@@ -73,32 +71,20 @@ struct Place: ~Copyable {
     return .noSpace(path: folderPath, need: need, have: (try? free()) ?? 0)
   }
 
-  func makePart(_ candidates: () -> String) throws(DiskError) -> Part {
-    for _ in 0..<16 {
-      let name = candidates()
-      do throws(DiskError) { return Part(name: name, file: try open(name, O_RDWR | O_CREAT | O_EXCL)) } catch {
-        if case .exists = error { continue }
-        throw error
-      }
-    }
-    throw .failed(path: folderPath, operation: "making a part file", reason: "every name drawn is taken")
-  }
-
   /// Allocates the blocks where the file system can, so that several downloads cannot count on the same space; else
-  /// only
-  /// the size is set.
-  func reserve(_ file: borrowing Descriptor, _ name: String, _ byteCount: UInt64) throws(DiskError) {
+  /// only the size is set. `path`: for errors.
+  func reserve(_ file: borrowing Descriptor, _ path: String, _ byteCount: UInt64) throws(DiskError) {
     guard byteCount > 0 else { return }
     while parley_allocate(file.number, Int64(byteCount)) != 0 {
       switch errno {
       case EINTR: continue
       case EOPNOTSUPP, ENOSYS, EPERM:
-        guard ftruncate(file.number, off_t(byteCount)) == 0 else { throw .system(path(name), "setting its size") }
+        guard ftruncate(file.number, off_t(byteCount)) == 0 else { throw .system(path, "setting its size") }
         return
       case ENOSPC, EDQUOT, EFBIG:
-        if errno == EFBIG { throw .system(path(name), "reserving \(byteCount) bytes") }
+        if errno == EFBIG { throw .system(path, "reserving \(byteCount) bytes") }
         throw .noSpace(path: folderPath, need: byteCount, have: (try? free()) ?? 0)
-      default: throw .system(path(name), "reserving \(byteCount) bytes")
+      default: throw .system(path, "reserving \(byteCount) bytes")
       }
     }
   }
@@ -117,26 +103,41 @@ struct Place: ~Copyable {
     guard fstatat(folder.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
       throw .system(path(name), "looking for it")
     }
-    guard status.st_ino == facts.st_ino, status.st_dev == facts.st_dev, status.isRegularFile else {
+    guard status.st_ino == facts.st_ino, status.st_dev == facts.st_dev,
+      status.st_mode & S_IFMT == facts.st_mode & S_IFMT
+    else {
       throw .changed(path: path(name))
     }
   }
 
   /// Renames in one step; false when the name is taken.
-  func take(_ part: String, _ name: String, _ noReplaceRename: Bool) throws(DiskError) -> Bool {
+  func take(_ part: Part, _ name: String, _ noReplaceRename: Bool) throws(DiskError) -> Bool {
     if noReplaceRename {
-      if parley_rename_without_replacing(folder.number, part, name) == 0 { return true }
+      if parley_rename_without_replacing(folder.number, part.name, name) == 0 { return true }
       if errno == EEXIST { return false }
       guard errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP else {
         throw .system(path(name), "renaming to it")
       }
     }
-    // link(2) fails when the name is taken, so this replaces nothing either.
-    if linkat(folder.number, part, folder.number, name, 0) != 0 {
+    // link(2) and mkdir(2) fail when the name is taken, and rename(2) replaces a folder only if it is empty: nothing is
+    // lost either way.
+    if part.isFolder {
+      if mkdirat(folder.number, name, 0o700) != 0 {
+        if errno == EEXIST { return false }
+        throw .system(path(name), "making a folder")
+      }
+      guard renameat(folder.number, part.name, folder.number, name) == 0 else {
+        let error = DiskError.system(path(name), "renaming to it")
+        _ = unlinkat(folder.number, name, AT_REMOVEDIR)
+        throw error
+      }
+      return true
+    }
+    if linkat(folder.number, part.name, folder.number, name, 0) != 0 {
       if errno == EEXIST { return false }
       throw .system(path(name), "linking to it")
     }
-    remove(part)
+    remove(part.name)
     return true
   }
 

@@ -87,7 +87,7 @@ extension SharedListing {
       _ folder: Int32, _ parents: [String], _ progress: (Int) -> Bool
     ) throws(DiskError) {
       let names: [[CChar]]
-      do throws(DiskError) { names = try Self.names(in: folder, shown(parents)) } catch {
+      do throws(DiskError) { names = try entryNames(in: folder, shown(parents)) } catch {
         if parents.isEmpty { throw error }
         return skipped.add(parents.joined(separator: "/"), error.reason)
       }
@@ -169,30 +169,30 @@ extension SharedListing {
     }
 
     private func shown(_ components: [String]) -> String { ([root] + components).joined(separator: "/") }
-
-    /// NUL-terminated, in the order of their bytes.
-    private static func names(in folder: Int32, _ path: String) throws(DiskError) -> [[CChar]] {
-      // closedir closes what it was given, and the folder is still needed.
-      let copy = fcntl(folder, F_DUPFD_CLOEXEC, 0)
-      guard copy >= 0, let stream = fdopendir(copy) else {
-        let error = DiskError.system(path, "reading the folder")
-        if copy >= 0 { close(copy) }
-        throw error
-      }
-      defer { closedir(stream) }
-      var names: [[CChar]] = []
-      while true {
-        errno = 0
-        guard let entry = readdir(stream) else { break }
-        let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-          pointer.withMemoryRebound(to: CChar.self, capacity: 256) { start in
-            Array(UnsafeBufferPointer(start: start, count: strlen(start) + 1))
-          }
-        }
-        if name != [46, 0], name != [46, 46, 0] { names.append(name) }
-      }
-      guard errno == 0 else { throw .system(path, "reading the folder") }
-      return names.sorted { strcmp($0, $1) < 0 }
-    }
   }
+}
+
+/// The names in an open folder, but `.` and `..`: NUL-terminated, in the order of their bytes.
+func entryNames(in folder: Int32, _ path: String) throws(DiskError) -> [[CChar]] {
+  // closedir closes what it was given, and the folder is still needed.
+  let copy = fcntl(folder, F_DUPFD_CLOEXEC, 0)
+  guard copy >= 0, let stream = fdopendir(copy) else {
+    let error = DiskError.system(path, "reading the folder")
+    if copy >= 0 { close(copy) }
+    throw error
+  }
+  defer { closedir(stream) }
+  var names: [[CChar]] = []
+  while true {
+    errno = 0
+    guard let entry = readdir(stream) else { break }
+    let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+      pointer.withMemoryRebound(to: CChar.self, capacity: 256) { start in
+        Array(UnsafeBufferPointer(start: start, count: strlen(start) + 1))
+      }
+    }
+    if name != [46, 0], name != [46, 46, 0] { names.append(name) }
+  }
+  guard errno == 0 else { throw .system(path, "reading the folder") }
+  return names.sorted { strcmp($0, $1) < 0 }
 }

@@ -88,7 +88,7 @@ final class Engine: Sendable {
     let now = Int64(clamping: SystemClock.wallMilliseconds())
     var kept: [KeptDownload] = []
     for download in stored {
-      let touched = (try? FileFacts(path: download.partPath))?.modifiedNanoseconds
+      let touched = Landing.lastTouched(download.partPath)
       let isFresh = touched.map { now - $0 / 1_000_000 < Self.partAgeMax } ?? false
       guard isFresh, let good = KeptDownload(download) else {
         try? await store.apply([.downloadRemove(download.id)])

@@ -1,7 +1,6 @@
 import Glibc
 import ParleyActors
 import ParleyDisk
-import ParleyHashing
 import ParleyMachines
 import ParleyStore
 import ParleyVocabulary

@@ -69,7 +69,7 @@ import Testing
   @Test func withoutRenameThatReplacesNothingALinkDoes() throws {
     for number in 1...3 {
       let landing = try Landing(
-        .folder(folder.path, SafeFileName(received: "a")), byteCount: 1, noReplaceRename: false,
+        .folder(folder.path, SafeFileName(received: "a")), .file(byteCount: 1), noReplaceRename: false,
         candidates: { ".parley-\(number).part" })
       try landing.write([UInt8(number)], at: 0)
       _ = try landing.finish()
@@ -116,7 +116,7 @@ import Testing
     symlink(outside.path + "/victim", folder.path + "/.parley-0.part")
     var names = [".parley-0.part", ".parley-1.part"]
     let target = Landing.Target.folder(folder.path, SafeFileName(received: "a"))
-    let landing = try Landing(target, byteCount: 1, candidates: { names.removeFirst() })
+    let landing = try Landing(target, .file(byteCount: 1), candidates: { names.removeFirst() })
     #expect(landing.partName == ".parley-1.part")
     try landing.write([1], at: 0)
     unlink(folder.path + "/.parley-1.part")

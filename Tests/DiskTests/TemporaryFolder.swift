@@ -14,7 +14,7 @@ final class TemporaryFolder: Sendable {
   deinit { Self.removeAll(path) }
 
   private static func removeAll(_ path: String) {
-    for name in names(path) where remove(path + "/" + name) != 0 { removeAll(path + "/" + name) }
+    for name in names(in: path) where remove(path + "/" + name) != 0 { removeAll(path + "/" + name) }
     remove(path)
   }
 
@@ -36,9 +36,9 @@ final class TemporaryFolder: Sendable {
   }
 
   /// Hidden names included.
-  var names: [String] { Self.names(path) }
+  var names: [String] { Self.names(in: path) }
 
-  private static func names(_ path: String) -> [String] {
+  static func names(in path: String) -> [String] {
     var names: [String] = []
     guard let folder = opendir(path) else { return names }
     defer { closedir(folder) }

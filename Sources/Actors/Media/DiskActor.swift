@@ -13,13 +13,13 @@ package enum DiskMail: Sendable {
 
   // Downloading, each under the tag of its download.
   /// Open the target and reserve its space; go on with the part file of that name when it is as it was left.
-  case land(UInt32, Landing.Target, byteCount: UInt64, resuming: String?)
+  case land(UInt32, Landing.Target, Landing.Content, resuming: String?)
   /// For others, of what was verified and written.
   case readPart(UInt32, ServedRead)
   /// Which of these pieces does the part file hold?
   case recheck(UInt32, [PieceCheck])
   case verify(UInt32, PieceCheck, [UInt8])
-  case write(UInt32, piece: Int, offset: UInt64, [UInt8])
+  case write(UInt32, piece: Int, file: Int = 0, offset: UInt64, [UInt8])
   /// Pieces of a file that is held here already, checked on the way.
   case copy(UInt32, path: String, FileFacts, [PieceCheck])
   /// What was written shall survive a crash; then let the store know.
@@ -42,7 +42,8 @@ package enum DiskNews: Sendable {
   case copied(UInt32)
   /// The file held here is no longer what was shared.
   case copyFailed(UInt32, DiskError)
-  case landed(UInt32, path: String, FileFacts?)
+  /// `sources`: where each file of the manifest is now; nil for those that were not wanted.
+  case landed(UInt32, path: String, sources: [FileSource?])
   case failed(UInt32, DiskError)
 }
 
@@ -100,16 +101,16 @@ package actor DiskActor {
     case .forget(let media):
       readers = readers.filter { $0.key.media != media }
       return nil
-    case .land(let tag, let target, let byteCount, let partName): return land(tag, target, byteCount, partName)
+    case .land(let tag, let target, let content, let partName): return land(tag, target, content, partName)
     case .readPart(let tag, let read):
-      let bytes = try? landings[tag]?.read(offset: read.offset, byteCount: read.byteCount)
+      let bytes = try? landings[tag]?.read(offset: read.offset, byteCount: read.byteCount, file: read.file)
       return bytes.map { .readDone(read.id, $0) } ?? .readFailed(read.id, .unknown)
     case .recheck(let tag, let checks): return recheck(tag, checks)
     case .verify(let tag, let check, let bytes):
       return .verified(tag, piece: check.piece, isGood: check.accepts(bytes))
-    case .write(let tag, let piece, let offset, let bytes):
+    case .write(let tag, let piece, let file, let offset, let bytes):
       return attempt(tag) { (landing) throws(DiskError) in
-        try landing.write(bytes, at: offset)
+        try landing.write(bytes, at: offset, file: file)
         return .written(tag, piece: piece)
       }
     case .copy(let tag, let path, let facts, let checks): return copy(tag, path, facts, checks)
@@ -123,7 +124,7 @@ package actor DiskActor {
       return attempt(tag) { (landing) throws(DiskError) in
         let path = try landing.finish()
         landings[tag] = nil
-        return .landed(tag, path: path, try? FileFacts(path: path))
+        return .landed(tag, path: path, sources: (try? landing.sources(at: path)) ?? [])
       }
     case .abort(let tag):
       landings.removeValue(forKey: tag)?.abort(keepingPart: false)
@@ -159,18 +160,31 @@ package actor DiskActor {
   }
 
   private func land(
-    _ tag: UInt32, _ target: Landing.Target, _ byteCount: UInt64, _ partName: String?
+    _ tag: UInt32, _ target: Landing.Target, _ content: Landing.Content, _ partName: String?
   ) -> DiskNews {
-    if let partName, let landing = try? Landing(target, byteCount: byteCount, resuming: partName) {
-      landings[tag] = landing
-      return .prepared(tag, partName: partName, isResumed: true)
-    }
     do throws(DiskError) {
-      let landing = try Landing(target, byteCount: byteCount)
+      if let partName, let landing = try resumed(target, content, partName) {
+        landings[tag] = landing
+        return .prepared(tag, partName: partName, isResumed: true)
+      }
+      let landing = try Landing(target, content)
       landings[tag] = landing
       return .prepared(tag, partName: landing.partName, isResumed: false)
     } catch {
       return .failed(tag, error)
+    }
+  }
+
+  /// Nil when it is gone or was changed: that one is of no use any more. What keeps it from being opened for now is an
+  /// error, and the part stays.
+  private func resumed(
+    _ target: Landing.Target, _ content: Landing.Content, _ partName: String
+  ) throws(DiskError) -> Landing? {
+    do throws(DiskError) { return try Landing(target, content, resuming: partName) } catch {
+      switch error {
+      case .noSuchFile, .notARegularFile, .notAFolder, .changed: return nil
+      default: throw error
+      }
     }
   }
 

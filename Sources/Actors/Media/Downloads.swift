@@ -118,7 +118,7 @@ extension MediaActor {
     let order = downloads[tag]!.order
     if let file = held[order.id] {
       downloads[tag]!.way = .copying(file, nextPiece: 0)
-      landDisk.post(.land(tag, order.target, byteCount: file.facts.byteCount, resuming: nil))
+      landDisk.post(.land(tag, order.target, Landing.Content(file.manifest), resuming: nil))
       return
     }
     if downloads[tag]!.isRecorded, let found = kept.removeValue(forKey: order.id) {
@@ -175,7 +175,7 @@ extension MediaActor {
 
   private func toKeep(_ failed: Download, _ end: DownloadEnd) -> KeptDownload? {
     guard failed.isRecorded else { return nil }
-    if case .disk = end { return nil }
+    if case .disk(let error) = end, !error.leavesPart { return nil }
     // Not opened yet, or not checked to the end: as it was.
     guard let partName = failed.partName, failed.unchecked.isEmpty, failed.good == nil else { return failed.kept }
     return record(failed, partName)
@@ -191,13 +191,15 @@ extension MediaActor {
   }
 
   /// Whole and in place: served from there from now on.
-  private func landed(_ tag: UInt32, _ path: String, _ facts: FileFacts?) {
+  private func landed(_ tag: UInt32, _ path: String, _ sources: [FileSource?]) {
     guard let done = downloads.removeValue(forKey: tag) else { return }
     let isOffered = offered[done.id] == tag
     if isOffered { offered[done.id] = nil }
     var writes: [StoreWrite] = done.isRecorded ? [.downloadRemove(done.id)] : []
-    if done.isOnNetwork, let manifest = done.machine.manifest, let hashes = done.pieceHashes, let facts {
-      let file = HeldFile(path: path, facts: facts, manifest: manifest, pieceHashes: hashes)
+    if done.isOnNetwork, let manifest = done.machine.manifest, let hashes = done.pieceHashes,
+      case let source?? = sources.first
+    {
+      let file = HeldFile(path: source.root, facts: source.facts, manifest: manifest, pieceHashes: hashes)
       hold(file, in: done.channel)
       writes.append(.share(file.stored(in: done.channel, kind: done.order.kind)))
       for read in done.readsWhileLanding { self.read(read) }
@@ -301,7 +303,7 @@ extension MediaActor {
     case .prepare(let manifest):
       landDisk.post(
         .land(
-          tag, current.order.target, byteCount: manifest.files[0].byteCount, resuming: current.kept?.partName))
+          tag, current.order.target, Landing.Content(manifest), resuming: current.kept?.partName))
     case .verify(let check, let bytes): landDisk.post(.verify(tag, check, bytes))
     case .write(let piece, let offset, let bytes): landDisk.post(.write(tag, piece: piece, offset: offset, bytes))
     case .progress(let progress): current.order.report(.progress(progress))
@@ -370,7 +372,7 @@ extension MediaActor {
       downloads[tag]!.partName = nil
       sourceChanged(id)
       startOnNetwork(tag)
-    case .landed(let tag, let path, let facts): landed(tag, path, facts)
+    case .landed(let tag, let path, let sources): landed(tag, path, sources)
     case .failed(let tag, let error): fail(tag, .disk(error))
     }
   }
