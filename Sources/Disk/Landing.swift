@@ -3,8 +3,8 @@ import Glibc
 import ParleyVocabulary
 import ParleyWire
 
-/// Where a download comes down: a hidden part file, or for a folder a hidden part folder, beside the target, which takes
-/// the target's name only when it is whole and on the disk. All operations go through the open folder, so a folder
+/// Where a download comes down: a hidden part file, or for a folder a hidden part folder, beside the target, which
+/// takes the target's name only when it is whole and on the disk. All operations go through the open folder, so a folder
 /// exchanged for a link meanwhile leads nowhere; those that make, rename or remove names are confined to it besides
 /// (`Confined`). Not for use from two threads at once; every call may block.
 package final class Landing {
@@ -85,8 +85,8 @@ package final class Landing {
     byteCount = content.byteCount
   }
 
-  /// Goes on with the part of an earlier run. `.changed` when it is not as that run left it: of another size, of another
-  /// owner, linked elsewhere or, of a folder, with a file missing that had been begun.
+  /// Goes on with the part of an earlier run. `.changed` when it is not as that run left it: of another size, of
+  /// another owner, linked elsewhere or, of a folder, with a file missing that had been begun.
   package init(_ target: Target, _ content: Content, resuming partName: String) throws(DiskError) {
     let place = try Place.open(target, byteCount: content.byteCount)
     try place.check(target, content)
@@ -166,8 +166,8 @@ package final class Landing {
   /// After this, what was written survives a crash; a bitmap of pieces may be remembered.
   package func synchronize() throws(DiskError) { try part.synchronize(place.path(partName)) }
 
-  /// Gives the whole file or folder its name, and says the path. May be tried again after an error (`.exists` for a path
-  /// that may not be replaced): the part stays until `abort` or the end of this object.
+  /// Gives the whole file or folder its name, and says the path. May be tried again after an error (`.exists` for a
+  /// path that may not be replaced): the part stays until `abort` or the end of this object.
   package func finish() throws(DiskError) -> String {
     precondition(state == .open, "a download lands once")
     try part.show(place.path(partName))
@@ -251,8 +251,8 @@ package final class Landing {
 }
 
 extension Landing.Content {
-  /// What a manifest says, every name made safe. `wanted` and `begun`: by the place in the manifest. The executable flag
-  /// is somebody else's word, and applied only when asked for.
+  /// What a manifest says, every name made safe. `wanted` and `begun`: by the place in the manifest. The executable
+  /// flag is somebody else's word, and applied only when asked for.
   package init(
     _ manifest: MediaManifest, isWanted: (Int) -> Bool = { _ in true }, isBegun: (Int) -> Bool = { _ in false },
     isApplyingExecutable: Bool = false
