@@ -8,8 +8,9 @@ enum Confined {
   /// Runs `body` on a thread that cannot make, write, rename or remove anything but below `folder`, whatever names it
   /// is tricked into, and waits for it. A restriction holds for a thread's whole life, and the threads of the disk
   /// serve targets that are not known when they start: so each change of names gets a short one of its own (some
-  /// 50 µs), while bytes are written through descriptors that it leaves open. Without Landlock, or where a sandbox forbids it, the
-  /// body runs as it is: below `folder` still only through `openBeneath`.
+  /// 50 µs), while bytes are written through descriptors that it leaves open.
+  /// Without Landlock, or where a sandbox forbids it, the body runs as it is: below `folder` still only through
+  /// `openBeneath`.
   static func run<T>(to folder: Int32, _ body: () throws(DiskError) -> T) throws(DiskError) -> T {
     guard isPossible else { return try body() }
     var result: Result<T, DiskError>?

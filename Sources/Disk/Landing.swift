@@ -4,9 +4,9 @@ import ParleyVocabulary
 import ParleyWire
 
 /// Where a download comes down: a hidden part file, or for a folder a hidden part folder, beside the target, which
-/// takes the target's name only when it is whole and on the disk. All operations go through the open folder, so a folder
-/// exchanged for a link meanwhile leads nowhere; those that make, rename or remove names are confined to it besides
-/// (`Confined`). Not for use from two threads at once; every call may block.
+/// takes the target's name only when it is whole and on the disk. All operations go through the open folder, so a
+/// folder exchanged for a link meanwhile leads nowhere; those that make, rename or remove names are confined to it
+/// besides (`Confined`). Not for use from two threads at once; every call may block.
 package final class Landing {
   package enum Target: Equatable, Sendable {
     /// A received name in a folder; taken names are numbered, nothing is ever replaced.
