@@ -16,7 +16,7 @@ package actor SyncActor {
   package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
   /// A sync costs a processor as much as a commit. Acknowledgements have 100 ms.
-  private static let gatherMicroseconds: UInt32 = 10_000
+  private static let gatherMicroseconds: UInt32 = 20_000
 
   package init(executor: ThreadExecutor, _ switchboard: Switchboard) {
     self.executor = executor
