@@ -1,5 +1,6 @@
 """What the measurements of Scripts/bench have in common."""
 import ctypes
+import filecmp
 import os
 import pathlib
 import shutil
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import time
 
+MIB = 1 << 20
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 
@@ -39,6 +41,18 @@ def compiled(folder, source, name, *options):
         raise Stopped("there is no C compiler: run Scripts/setup")
     subprocess.run([compiler, "-O2", "-o", out, ROOT / "Peers" / "Bench" / source, *options], check=True)
     return out
+
+
+def make_file(path, mib):
+    with open(path, "wb") as file:
+        for _ in range(mib):
+            file.write(os.urandom(MIB))
+    return path
+
+
+def check_same(source, target):
+    if not filecmp.cmp(source, target, shallow=False):
+        raise Stopped(f"{target} has other bytes than {source}")
 
 
 def benchmark_program():

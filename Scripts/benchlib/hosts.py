@@ -24,6 +24,8 @@ def read(host, path):
 class Hosts:
     """Network namespaces, removed at the end. Nothing leads out of them."""
 
+    tcp = "cubic"
+
     def __init__(self, kind):
         self.prefix = f"parley-{os.getpid()}-{kind}"
         self.names = []
@@ -34,9 +36,9 @@ class Hosts:
         self.names.append(host)
         run("ip", "-n", host, "link", "set", "lo", "up")
         run("ip", "netns", "exec", host, "sysctl", "-qw", *(f"{key}={value}" for key, value in TCP.items()))
-        # Some kernels allow it to be chosen only outside of namespaces.
-        subprocess.run(["ip", "netns", "exec", host, "sysctl", "-qw", "net.ipv4.tcp_congestion_control=cubic"],
-                       stderr=subprocess.DEVNULL, check=False)
+        # A kernel may have kept some to the first namespace (tcp_allowed_congestion_control).
+        subprocess.run(["ip", "netns", "exec", host, "sysctl", "-qw",
+                        f"net.ipv4.tcp_congestion_control={Hosts.tcp}"], stderr=subprocess.DEVNULL, check=False)
         return host
 
     @staticmethod
@@ -49,7 +51,7 @@ class Hosts:
         # Without snooping: the querier that a network of this kind has elsewhere would be missing.
         run("ip", "-n", bridge, "link", "add", "b0", "type", "bridge", "mcast_snooping", "0")
         run("ip", "-n", bridge, "link", "set", "b0", "up")
-        hosts = [self.add(str(index)) for index in range(count)]
+        self.star_hosts = hosts = [self.add(str(index)) for index in range(count)]
         limit = ["root", "tbf", "rate", str(rate), "burst", "256kb", "latency", "50ms"]
         for index, host in enumerate(hosts):
             port = f"p{index}"

@@ -13,7 +13,7 @@ struct MediaNode: Sendable {
 
   /// Until `end`, or the end of the orders.
   func obey(_ orders: AsyncStream<String>) async throws {
-    let heard = Heard()
+    let heard = Heard(but: node.peerID)
     try await withThrowingDiscardingTaskGroup { group in
       let events = await node.events(bufferingCount: 65_536)
       group.addTask { for await event in events { heard.take(event) } }
@@ -111,14 +111,18 @@ struct MediaNode: Sendable {
   }
 }
 
-/// How long the messages that came were on their way, in nanoseconds.
+/// How long the messages of others that came were on their way, in nanoseconds.
 private final class Heard: Sendable {
+  private let me: PeerID
   private let latencies = Mutex<[UInt64]>([])
+
+  init(but me: PeerID) { self.me = me }
 
   var count: Int { latencies.withLock { $0.count } }
 
   func take(_ event: NodeEvent) {
-    guard case .message(let message) = event, case .text(let body) = message.body, let text = BenchText(body)
+    guard case .message(let message) = event, message.sender != me, case .text(let body) = message.body,
+      let text = BenchText(body)
     else { return }
     let now = MonotonicClock.now()
     latencies.withLock { $0.append(now - min(now, text.due)) }
