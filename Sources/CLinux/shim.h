@@ -35,11 +35,12 @@ static inline int parley_rename_without_replacing(int folder, const char *from, 
 }
 
 // fallocate(2): allocates and sets the size. Unlike posix_fallocate it never falls back to writing every block.
-static inline int parley_allocate(int file, int64_t byte_count) {
+static inline int parley_allocate(int file, int64_t offset, int64_t byte_count) {
 #if defined(__LP64__)
-  return (int)syscall(SYS_fallocate, file, 0, (int64_t)0, byte_count);
+  return (int)syscall(SYS_fallocate, file, 0, offset, byte_count);
 #else
   (void)file;
+  (void)offset;
   (void)byte_count;
   errno = EOPNOTSUPP;
   return -1;

@@ -55,6 +55,7 @@ package final class Landing {
   private enum State { case open, landed, left }
   private var state = State.open
   private let noReplaceRename: Bool
+  private var reservedByteCount: UInt64 = 0
 
   /// Checks the space, makes the part and reserves its blocks. Throws `.noSpace` with what is needed and what is there.
   package convenience init(_ target: Target, _ content: Content) throws(DiskError) {
@@ -83,6 +84,7 @@ package final class Landing {
     self.noReplaceRename = noReplaceRename
     self.place = place
     byteCount = content.byteCount
+    try reserveMore()
   }
 
   /// Goes on with the part of an earlier run. `.changed` when it is not as that run left it: of another size, of
@@ -100,10 +102,47 @@ package final class Landing {
     self.place = place
     noReplaceRename = true
     byteCount = content.byteCount
+    do throws(DiskError) { try reserveMore() } catch {
+      // What was kept stays.
+      state = .left
+      throw error
+    }
   }
 
   package convenience init(_ target: Target, byteCount: UInt64, resuming partName: String) throws(DiskError) {
     try self.init(target, .file(byteCount: byteCount), resuming: partName)
+  }
+
+  /// Whether the blocks of all that is wanted are allocated.
+  package var isReserved: Bool { reservedByteCount == byteCount }
+
+  /// Allocates blocks of a file for some milliseconds; those of a folder are when it is made. On a disk that is enough
+  /// for any file; file systems in memory take about as long as for writing, and what arrives shall not wait for that.
+  package func reserveMore() throws(DiskError) {
+    guard case .file(_, let box) = part else { return reservedByteCount = byteCount }
+    let end = now() + 10_000_000
+    var step: UInt64 = 16 << 20
+    while !isReserved, now() < end {
+      let next = min(reservedByteCount + step, byteCount)
+      let canReserve: Bool
+      do throws(DiskError) {
+        canReserve = try place.reserve(box.descriptor, place.path(partName), reservedByteCount..<next)
+      } catch {
+        if case .noSpace(let path, _, let have) = error {
+          throw .noSpace(path: path, need: byteCount - reservedByteCount, have: have)
+        }
+        throw error
+      }
+      reservedByteCount = canReserve ? next : byteCount
+      step *= 2
+    }
+  }
+
+  /// CLOCK_MONOTONIC, nanoseconds.
+  private func now() -> UInt64 {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
   }
 
   /// Neither landed nor kept: nothing is left behind.

@@ -76,7 +76,7 @@ extension Place {
       }
       do throws(DiskError) {
         switch part {
-        case .file(_, let box): try reserve(box.descriptor, path(name), content.byteCount)
+        case .file(_, let box): try size(box.descriptor, path(name), content.byteCount)
         case .folder(let folder):
           try folder.make(isResuming: false) { (file, path, byteCount) throws(DiskError) in
             try reserve(file, path, byteCount)
@@ -110,10 +110,7 @@ extension Place {
       guard status.st_uid == geteuid(), status.st_nlink == 1, UInt64(clamping: status.st_size) == content.byteCount
       else { throw .changed(path: path) }
       let allocated = UInt64(clamping: status.st_blocks) * 512
-      if allocated < content.byteCount {
-        try checkSpace(for: content.byteCount - allocated)
-        try reserve(box.descriptor, path, content.byteCount)
-      }
+      if allocated < content.byteCount { try checkSpace(for: content.byteCount - allocated) }
       return .file(name: name, box)
     }
     let folder = PartFolder(

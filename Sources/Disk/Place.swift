@@ -74,19 +74,24 @@ final class Place {
   /// Allocates the blocks where the file system can, so that several downloads cannot count on the same space; else
   /// only the size is set. `path`: for errors.
   func reserve(_ file: borrowing Descriptor, _ path: String, _ byteCount: UInt64) throws(DiskError) {
-    guard byteCount > 0 else { return }
-    while parley_allocate(file.number, Int64(byteCount)) != 0 {
+    if try !reserve(file, path, 0..<byteCount) { try size(file, path, byteCount) }
+  }
+
+  func size(_ file: borrowing Descriptor, _ path: String, _ byteCount: UInt64) throws(DiskError) {
+    guard ftruncate(file.number, off_t(byteCount)) == 0 else { throw .system(path, "setting its size") }
+  }
+
+  /// Of a part of the file; false where the file system cannot.
+  func reserve(_ file: borrowing Descriptor, _ path: String, _ range: Range<UInt64>) throws(DiskError) -> Bool {
+    while !range.isEmpty, parley_allocate(file.number, Int64(range.lowerBound), Int64(range.count)) != 0 {
       switch errno {
       case EINTR: continue
-      case EOPNOTSUPP, ENOSYS, EPERM:
-        guard ftruncate(file.number, off_t(byteCount)) == 0 else { throw .system(path, "setting its size") }
-        return
-      case ENOSPC, EDQUOT, EFBIG:
-        if errno == EFBIG { throw .system(path, "reserving \(byteCount) bytes") }
-        throw .noSpace(path: folderPath, need: byteCount, have: (try? free()) ?? 0)
-      default: throw .system(path, "reserving \(byteCount) bytes")
+      case EOPNOTSUPP, ENOSYS, EPERM: return false
+      case ENOSPC, EDQUOT: throw .noSpace(path: folderPath, need: UInt64(range.count), have: (try? free()) ?? 0)
+      default: throw .system(path, "reserving \(range.count) bytes")
       }
     }
+    return true
   }
 
   /// Never through a link and never out of the folder.

@@ -16,6 +16,8 @@ package enum DiskMail: Sendable {
   case land(UInt32, Landing.Target, Landing.Content, resuming: String?)
   /// For others, of what was verified and written.
   case readPart(UInt32, ServedRead)
+  /// Go on reserving its space.
+  case reserve(UInt32)
   /// Which of these pieces does the part file hold?
   case recheck(UInt32, [PieceCheck])
   case verify(UInt32, PieceCheck, [UInt8])
@@ -90,6 +92,12 @@ package actor DiskActor {
       if mail.isEmpty { return }
       for letter in mail {
         if let news = take(letter, switchboard.store) { switchboard.media.post(.disk(news)) }
+        switch letter {
+        // Behind what waits: pieces that have come are written meanwhile.
+        case .land(let tag, _, _, _), .reserve(let tag):
+          if landings[tag]?.isReserved == false { mailbox.post(.reserve(tag)) }
+        default: continue
+        }
       }
     }
   }
@@ -105,6 +113,11 @@ package actor DiskActor {
     case .readPart(let tag, let read):
       let bytes = try? landings[tag]?.read(offset: read.offset, byteCount: read.byteCount, file: read.file)
       return bytes.map { .readDone(read.id, $0) } ?? .readFailed(read.id, .unknown)
+    case .reserve(let tag):
+      return attempt(tag) { (landing) throws(DiskError) in
+        try landing.reserveMore()
+        return nil
+      }
     case .recheck(let tag, let checks): return recheck(tag, checks)
     case .verify(let tag, let check, let bytes):
       return .verified(tag, piece: check.piece, isGood: check.accepts(bytes))

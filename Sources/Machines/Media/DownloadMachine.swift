@@ -46,6 +46,8 @@ package struct DownloadMachine: Sendable {
   /// Whole pieces being verified or written, and whom they came from.
   private var inHand: [Int: (source: PeerID, bytes: [UInt8])] = [:]
   private var doneByteCount: UInt64 = 0
+  /// Memory of whole pieces that were written, for those to come: fresh memory costs a fault every page.
+  private var spare: [[UInt8]] = []
 
   /// `tag`, below 2³⁰, is the upper half of the request numbers, so that downloads sharing a session do not mix their
   /// answers: an answer belongs to the download with tag `number >> 32`. `manifest`: kept from an earlier run.
@@ -389,7 +391,9 @@ extension DownloadMachine {
     guard piecesInMemoryCount < Self.piecesInMemoryMax, let piece = freePiece(of: peer) else { return nil }
     claimed.insert(piece)
     if piece == firstFree { firstFree += 1 }
-    incoming[piece] = IncomingPiece(source: peer, byteCount: byteCount(of: piece, in: file!), at: now)
+    let byteCount = byteCount(of: piece, in: file!)
+    let memory = byteCount == Limit.mediaPieceByteCount ? spare.popLast() : nil
+    incoming[piece] = IncomingPiece(source: peer, byteCount: byteCount, at: now, memory: memory)
     return piece
   }
 
@@ -430,6 +434,7 @@ extension DownloadMachine {
 
   private mutating func written(_ piece: Int) {
     guard let held = inHand.removeValue(forKey: piece) else { return }
+    if held.bytes.count == Limit.mediaPieceByteCount { spare.append(held.bytes) }
     done.insert(piece)
     doneByteCount += UInt64(held.bytes.count)
     report()

@@ -109,10 +109,11 @@ struct IncomingPiece {
   private(set) var next = 0
   private var receivedCount = 0
 
-  init(source: PeerID, byteCount: Int, at now: Instant) {
+  /// `memory`: as long, and of any content.
+  init(source: PeerID, byteCount: Int, at now: Instant, memory: [UInt8]? = nil) {
     self.source = source
     assignedAt = now
-    bytes = [UInt8](repeating: 0, count: byteCount)
+    bytes = memory ?? [UInt8](repeating: 0, count: byteCount)
   }
 
   var blockCount: Int { (bytes.count + Limit.mediaBlockByteCount - 1) / Limit.mediaBlockByteCount }
