@@ -19,7 +19,7 @@ struct DownloadSource {
 
   static let windowMin = 16
   static let windowStart = 64
-  static let windowMax = 128
+  static let windowMax = 512
   /// How much longer than at its best an answer may take before fewer blocks are asked for at once: what is queued on
   /// the way is also in the way of others' messages.
   static let latencyAllowance = Span.milliseconds(10)
@@ -70,7 +70,7 @@ struct DownloadSource {
     }
   }
 
-  /// Once a window of answers: a quarter fewer when even the fastest of them had waited, else eight more.
+  /// Once a window of answers: a quarter fewer when even the fastest of them had waited, else a quarter more.
   mutating func answered(after latency: Span) {
     latencyMin = min(latencyMin, latency)
     roundLatencyMin = min(roundLatencyMin, latency)
@@ -80,7 +80,7 @@ struct DownloadSource {
     if waited > Self.latencyAllowance.microseconds {
       window = max(Self.windowMin, window - window / 4)
     } else {
-      window = min(Self.windowMax, window + 8)
+      window = min(Self.windowMax, window + window / 4)
     }
     roundLatencyMin = Span(microseconds: .max)
     roundLeft = window

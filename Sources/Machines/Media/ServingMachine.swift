@@ -8,7 +8,7 @@ import ParleyWire
 /// Of blocks, those of the piece being sent go first, then of pieces that went out less often than others: so each
 /// piece soon is with somebody who passes it on. Whoever was passed over eight times as often as others wait is next.
 package struct ServingMachine: Sendable {
-  package static let requestsPerPeerMax = 256
+  package static let requestsPerPeerMax = 1_024
   package static let readsMax = 4
   package static let blocksPerReadMax = 16
   /// Read or waiting on one connection.
