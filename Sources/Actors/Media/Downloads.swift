@@ -22,8 +22,9 @@ package enum DownloadNews: Sendable {
   case failed(DownloadEnd, keptByteCount: UInt64, byteCount: UInt64)
 }
 
-/// One download, from its request to its end.
-struct Download {
+/// One download, from its request to its end. Owned by the media actor; a class, so that looking at it or changing it for
+/// every block copies nothing.
+final class Download {
   enum Way {
     /// Until others have ended. → `network`, `copying`
     case waiting
@@ -61,6 +62,12 @@ struct Download {
   /// What was there when patience was last given.
   var patienceCount = 0
   var askAgainAt = Instant(microseconds: 0)
+
+  init(machine: DownloadMachine, order: DownloadOrder, isRecorded: Bool) {
+    self.machine = machine
+    self.order = order
+    self.isRecorded = isRecorded
+  }
 
   var id: MediaID { order.id }
   var channel: ChannelID { order.channel }
