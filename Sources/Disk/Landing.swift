@@ -202,6 +202,14 @@ package final class Landing {
     return bytes
   }
 
+  /// Whether anything was written there; true where the file system does not know.
+  package func hasData(offset: UInt64, byteCount: Int) -> Bool {
+    // SEEK_DATA of lseek(2), Linux 3.1; nothing else uses the file's position.
+    let next = lseek(part.file.number, off_t(offset), 3)
+    if next < 0 { return errno != ENXIO }
+    return UInt64(next) < offset + UInt64(byteCount)
+  }
+
   /// After this, what was written survives a crash; a bitmap of pieces may be remembered.
   package func synchronize() throws(DiskError) { try part.synchronize(place.path(partName)) }
 

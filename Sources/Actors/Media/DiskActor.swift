@@ -204,7 +204,8 @@ package actor DiskActor {
   private func recheck(_ tag: UInt32, _ checks: [PieceCheck]) -> DiskNews? {
     guard let landing = landings[tag] else { return nil }
     let good = checks.filter { check in
-      guard let bytes = try? landing.read(offset: check.offset, byteCount: check.byteCount(in: landing.byteCount))
+      guard landing.hasData(offset: check.offset, byteCount: check.byteCount(in: landing.byteCount)),
+        let bytes = try? landing.read(offset: check.offset, byteCount: check.byteCount(in: landing.byteCount))
       else {
         return false
       }

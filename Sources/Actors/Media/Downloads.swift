@@ -372,6 +372,8 @@ extension MediaActor {
     case .written(let tag, let piece):
       if let id = downloads[tag]?.id, offered[id] == tag { serve(.gained(id, piece: piece)) }
       download(tag, .pieceWritten(piece))
+      // From the first piece on a crash leaves something to go on with.
+      if downloads[tag]?.recordedCount == 0 { recordProgress(tag, SystemClock.now()) }
     case .copied(let tag): copyMore(tag)
     case .copyFailed(let tag, _):
       guard let id = downloads[tag]?.id else { return }
@@ -397,10 +399,10 @@ extension MediaActor {
       downloads[tag]!.kept = nil
       return download(tag, .prepared(holding: none))
     }
-    // The file lay about meanwhile: what it holds is checked again.
+    // The file lay about meanwhile: what it holds is checked again, and so is what was written since the store was told.
     downloads[tag]!.good = none
     downloads[tag]!.unchecked =
-      kept.pieceHashes.enumerated().filter { kept.holding.contains($0.offset) }.map {
+      kept.pieceHashes.enumerated().map {
         PieceCheck(piece: $0.offset, expected: $0.element, isOnlyPiece: kept.pieceHashes.count == 1)
       }[...]
     recheckMore(tag)
