@@ -117,9 +117,9 @@ private func bytes(_ read: ServedRead) -> [UInt8] {
 
   @Test func moreThanEnoughRequestsAreRefused() {
     var machine = sharing()
-    for index in 0..<256 { #expect(machine.handle(want(ana, UInt64(index), 0), at: t0).blocks == []) }
-    #expect(machine.requestCount(of: ana) == 256)
-    #expect(machine.handle(want(ana, 256, 0), at: t0) == [.reply(ana, 256, .refused(.busy))])
+    for index in 0..<1_024 { #expect(machine.handle(want(ana, UInt64(index), 0), at: t0).blocks == []) }
+    #expect(machine.requestCount(of: ana) == 1_024)
+    #expect(machine.handle(want(ana, 1_024, 0), at: t0) == [.reply(ana, 1_024, .refused(.busy))])
     #expect(machine.readingCount == 4)
   }
 

@@ -22,8 +22,8 @@ package enum DownloadNews: Sendable {
   case failed(DownloadEnd, keptByteCount: UInt64, byteCount: UInt64)
 }
 
-/// One download, from its request to its end. Owned by the media actor; a class, so that looking at it or changing it for
-/// every block copies nothing.
+/// One download, from its request to its end. Owned by the media actor; a class, so that looking at it or changing it
+/// for every block copies nothing.
 final class Download {
   enum Way {
     /// Until others have ended. → `network`, `copying`
@@ -399,7 +399,7 @@ extension MediaActor {
       downloads[tag]!.kept = nil
       return download(tag, .prepared(holding: none))
     }
-    // The file lay about meanwhile: what it holds is checked again, and so is what was written since the store was told.
+    // The file lay about meanwhile, and more may have been written than the store was told: all in it is checked.
     downloads[tag]!.good = none
     downloads[tag]!.unchecked =
       kept.pieceHashes.enumerated().map {

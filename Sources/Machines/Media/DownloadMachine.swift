@@ -46,8 +46,7 @@ package struct DownloadMachine: Sendable {
   /// Whole pieces being verified or written, and whom they came from.
   private var inHand: [Int: (source: PeerID, bytes: [UInt8])] = [:]
   private var doneByteCount: UInt64 = 0
-  /// Memory of whole pieces that were written, for those to come: fresh memory costs a fault every page.
-  private var spare: [[UInt8]] = []
+  private var spare = SparePieces()
 
   /// `tag`, below 2³⁰, is the upper half of the request numbers, so that downloads sharing a session do not mix their
   /// answers: an answer belongs to the download with tag `number >> 32`. `manifest`: kept from an earlier run.
@@ -377,8 +376,7 @@ extension DownloadMachine {
   }
 
   private mutating func pump(_ peer: PeerID) {
-    guard isPrepared, pieceHashes != nil, sources[peer]!.isReady(at: now) else { return }
-    guard sources[peer]!.hasRoom else { return }
+    guard isPrepared, pieceHashes != nil, sources[peer]!.isReady(at: now), sources[peer]!.hasRoom else { return }
     while sources[peer]!.blocksInFlight < sources[peer]!.window {
       guard let piece = sources[peer]!.requesting ?? assign(to: peer) else { return }
       let block = incoming[piece]!.takeNext()
@@ -391,9 +389,7 @@ extension DownloadMachine {
     guard piecesInMemoryCount < Self.piecesInMemoryMax, let piece = freePiece(of: peer) else { return nil }
     claimed.insert(piece)
     if piece == firstFree { firstFree += 1 }
-    let byteCount = byteCount(of: piece, in: file!)
-    let memory = byteCount == Limit.mediaPieceByteCount ? spare.popLast() : nil
-    incoming[piece] = IncomingPiece(source: peer, byteCount: byteCount, at: now, memory: memory)
+    incoming[piece] = spare.piece(from: peer, byteCount: byteCount(of: piece, in: file!), at: now)
     return piece
   }
 
@@ -434,7 +430,7 @@ extension DownloadMachine {
 
   private mutating func written(_ piece: Int) {
     guard let held = inHand.removeValue(forKey: piece) else { return }
-    if held.bytes.count == Limit.mediaPieceByteCount { spare.append(held.bytes) }
+    spare.keep(held.bytes)
     done.insert(piece)
     doneByteCount += UInt64(held.bytes.count)
     report()
@@ -474,8 +470,7 @@ extension DownloadMachine {
     sources[peer]!.lastProgress = since
   }
 
-  /// A source with nothing to do takes over a piece that another has been at for
-  /// far longer than it would need itself: one who sends a block now and then must not hold up the end.
+  /// A source with nothing to do takes over a piece that another has been at for far longer than it would need itself.
   private mutating func helpOut(_ peer: PeerID) {
     guard let source = sources[peer], isPrepared, source.isReady(at: now), source.blocksInFlight == 0 else { return }
     guard pieceHashes != nil, let duration = source.pieceDuration else { return }

@@ -140,6 +140,18 @@ struct IncomingPiece {
   }
 }
 
+/// Memory of whole pieces that were written, for those to come: fresh memory costs a fault every page.
+struct SparePieces {
+  private var memory: [[UInt8]] = []
+
+  mutating func keep(_ bytes: [UInt8]) { if bytes.count == Limit.mediaPieceByteCount { memory.append(bytes) } }
+
+  mutating func piece(from source: PeerID, byteCount: Int, at now: Instant) -> IncomingPiece {
+    let bytes = byteCount == Limit.mediaPieceByteCount ? memory.popLast() : nil
+    return IncomingPiece(source: source, byteCount: byteCount, at: now, memory: bytes)
+  }
+}
+
 /// Something fetched in parts of one size from one source: a manifest, or piece hashes.
 struct PartAssembly {
   let source: PeerID
