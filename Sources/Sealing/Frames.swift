@@ -159,20 +159,24 @@ package struct FrameOpener: Sendable {
 
   /// Opens every frame that is whole with these bytes behind what was received before. The payloads share one memory.
   /// A frame that is refused comes after those before it, then and ever after.
-  package mutating func openAll(_ received: [UInt8]) -> (payloads: [ArraySlice<UInt8>], failure: FrameError?) {
+  package mutating func openAll(
+    _ received: UnsafeRawBufferPointer
+  ) -> (payloads: [ArraySlice<UInt8>], failure: FrameError?) {
     if let failure { return ([], failure) }
     var ranges: [Range<Int>] = []
     let plain = [UInt8](unsafeUninitializedCapacity: waitingByteCount + received.count) { place, count in
-      received.withUnsafeBytes { received in
-        do throws(FrameError) { try openAll(received, into: UnsafeMutableRawBufferPointer(place), &ranges) } catch {
-          failure = error
-          buffer = []
-          start = 0
-        }
+      do throws(FrameError) { try openAll(received, into: UnsafeMutableRawBufferPointer(place), &ranges) } catch {
+        failure = error
+        buffer = []
+        start = 0
       }
       count = ranges.last?.upperBound ?? 0
     }
     return (ranges.map { plain[$0] }, failure)
+  }
+
+  package mutating func openAll(_ received: [UInt8]) -> (payloads: [ArraySlice<UInt8>], failure: FrameError?) {
+    received.withUnsafeBytes { openAll($0) }
   }
 
   private mutating func openAll(

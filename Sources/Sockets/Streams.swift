@@ -220,7 +220,7 @@ final class Connection: StreamHandle {
 
   private func read(_ bytes: UnsafeRawBufferPointer, result: Int) {
     if result > 0 {
-      if case .open = phase { transport.deliver(.received(id, [UInt8](bytes))) }
+      if case .open = phase { transport.deliver(.received(id, ReceivedBytes(borrowing: bytes))) }
     } else if result == Int(UV_EOF.rawValue) {
       hasEnded = true
       updateReading()

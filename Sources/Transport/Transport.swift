@@ -35,6 +35,38 @@ package struct InterfaceState: Sendable, Equatable {
   }
 }
 
+/// What came on a connection. Bytes that still lie in the transport's memory are there until the handler returns: who
+/// keeps them copies them.
+///
+/// `@unchecked Sendable`: what is borrowed goes from the transport to its handler, on one thread, and no further.
+package struct ReceivedBytes: @unchecked Sendable, Equatable {
+  private enum Memory {
+    case own([UInt8])
+    case borrowed(UnsafeRawBufferPointer)
+  }
+
+  private let memory: Memory
+
+  package init(_ bytes: [UInt8]) { memory = .own(bytes) }
+  package init(borrowing bytes: UnsafeRawBufferPointer) { memory = .borrowed(bytes) }
+
+  package var copy: [UInt8] {
+    switch memory {
+    case .own(let bytes): bytes
+    case .borrowed(let bytes): [UInt8](bytes)
+    }
+  }
+
+  package func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+    switch memory {
+    case .own(let bytes): bytes.withUnsafeBytes(body)
+    case .borrowed(let bytes): body(bytes)
+    }
+  }
+
+  package static func == (a: Self, b: Self) -> Bool { a.copy == b.copy }
+}
+
 /// What the network did. Delivered on the transport's executor, one at a time.
 package enum TransportEvent: Sendable, Equatable {
   case datagram([UInt8], from: Address, interface: String)
@@ -42,7 +74,7 @@ package enum TransportEvent: Sendable, Equatable {
   case accepted(ConnectionID, from: Address)
   /// A dial of ours succeeded.
   case connected(ConnectionID)
-  case received(ConnectionID, [UInt8])
+  case received(ConnectionID, ReceivedBytes)
   /// The connection ended, for whatever reason (a dial that failed included). Nothing follows for this ID. When the
   /// other side stops sending, the connection ends once what is queued has gone out; what is written later is lost.
   case closed(ConnectionID, reason: String)

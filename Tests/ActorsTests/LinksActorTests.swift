@@ -19,7 +19,7 @@ private actor Stage {
 
   private func answer(_ id: ConnectionID, _ bytes: [UInt8]) -> [UInt8] {
     transport.state.withLock { $0.written[id] = [] }
-    deliver(.received(id, bytes))
+    deliver(.received(id, ReceivedBytes(bytes)))
     return transport.state.withLock { $0.written[id] ?? [] }
   }
 

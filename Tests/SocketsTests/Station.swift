@@ -30,6 +30,9 @@ actor Station {
 
   private func handle(_ event: TransportEvent) {
     reaction(self, event)
+    var event = event
+    // It is kept longer than the transport keeps the bytes.
+    if case .received(let id, let bytes) = event { event = .received(id, ReceivedBytes(bytes.copy)) }
     if let index = waiters.firstIndex(where: { $0.take(event) }) {
       waiters.remove(at: index)
     } else {
@@ -79,7 +82,7 @@ actor Station {
   func received(_ id: ConnectionID, byteCount: Int) async -> [UInt8] {
     var bytes: [UInt8] = []
     while bytes.count < byteCount {
-      bytes += await next { if case .received(id, let bytes) = $0 { bytes } else { nil } }
+      bytes += await next { if case .received(id, let bytes) = $0 { bytes.copy } else { nil } }
     }
     return bytes
   }

@@ -10,7 +10,7 @@ struct StreamTests {
     let transport = station.transport
     switch event {
     case .received(let id, let bytes):
-      transport.write(bytes, to: id)
+      transport.write(bytes.copy, to: id)
       if transport.queuedByteCount(id) > 1 << 20 { transport.setReading(false, id) }
     case .writable(let id): transport.setReading(true, id)
     case .datagram, .accepted, .connected, .closed, .interfacesChanged, .woke: break

@@ -45,13 +45,13 @@ extension LinksActor {
     transport.write(hello, to: id)
   }
 
-  func received(_ id: ConnectionID, _ bytes: [UInt8]) {
+  func received(_ id: ConnectionID, _ bytes: ReceivedBytes) {
     guard let connection = connections[id] else { return }
     switch connection.stage {
     case .dialling: break
     case .handshaking(var handshake):
       do {
-        let (send, established) = try handshake.receive(bytes)
+        let (send, established) = try handshake.receive(bytes.copy)
         if !send.isEmpty { transport.write(send, to: id) }
         if let established {
           opened(connection, established)
@@ -85,7 +85,7 @@ extension LinksActor {
           connection.link, session.peer, channels: channels, isInitiator: session.isInitiator))
     }
     if purpose == .chat ? isHeldBack : isMediaHeldBack { transport.setReading(false, connection.id) }
-    read(connection, [])
+    read(connection, ReceivedBytes([]))
   }
 
   /// No member takes the places of all others.
@@ -100,11 +100,11 @@ extension LinksActor {
   }
 
   /// Hands on every frame that is whole with these bytes.
-  private func read(_ connection: Connection, _ bytes: [UInt8]) {
+  private func read(_ connection: Connection, _ bytes: ReceivedBytes) {
     guard case .open(var session) = connection.stage else { return }
     // Taken out while it changes: a second reference would copy the buffer.
     connection.stage = .dialling(Self.placeholder)
-    let (payloads, failure) = session.receiver.openAll(bytes)
+    let (payloads, failure) = bytes.withUnsafeBytes { session.receiver.openAll($0) }
     connection.stage = .open(session)
     switch session.purpose {
     case .chat: for payload in payloads { chat(connection, Array(payload)) }
