@@ -202,10 +202,11 @@ package final class Landing {
     return bytes
   }
 
-  /// Whether anything was written there; true where the file system does not know.
+  /// Whether anything was written there in a single file; true for a folder, and where the file system does not know.
   package func hasData(offset: UInt64, byteCount: Int) -> Bool {
-    // SEEK_DATA of lseek(2), Linux 3.1; nothing else uses the file's position.
-    let next = lseek(part.file.number, off_t(offset), 3)
+    guard case .file(_, let box) = part else { return true }
+    // Nothing else uses the file's position.
+    let next = lseek(box.descriptor.number, off_t(offset), Int32(PARLEY_SEEK_DATA.rawValue))
     if next < 0 { return errno != ENXIO }
     return UInt64(next) < offset + UInt64(byteCount)
   }
