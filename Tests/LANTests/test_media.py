@@ -43,10 +43,10 @@ def test_the_first_downloader_takes_the_place_of_the_source():
         ana, ben, *guests = company(lan, names)
         source = make_file(lan.folder / "film.bin", size)
         media = ana.share("garden", source)[0]
+        for node in (ben, *guests):
+            eventually(lambda: media in {row.get("media_id") for row in node.cli("media", "garden")}, 10,
+                       f"{node.name} has heard of the file")
         ben.download(media, lan.folder / "bens.bin")
-        for guest in guests:
-            eventually(lambda: media in {row.get("media_id") for row in guest.cli("media", "garden")}, 10,
-                       f"{guest.name} has heard of the file")
         ana.stop()
         limit(lan, ben.host, 100)
         before = lan.traffic(ben.host)[0]
