@@ -206,7 +206,7 @@ package final class Landing {
   package func hasData(offset: UInt64, byteCount: Int) -> Bool {
     guard case .file(_, let box) = part else { return true }
     // Nothing else uses the file's position.
-    let next = lseek(box.descriptor.number, off_t(offset), Int32(PARLEY_SEEK_DATA.rawValue))
+    let next = lseek(box.descriptor.number, off_t(offset), Int32(PARLEY_SEEK_DATA))
     if next < 0 { return errno != ENXIO }
     return UInt64(next) < offset + UInt64(byteCount)
   }
