@@ -54,6 +54,7 @@ let package = Package(
     room("Store", ["ParleyVocabulary", "CSQLite"]),
     room("Sockets", ["ParleyTransport", "ParleyVocabulary", "CUV"]),
     room("Disk", ["ParleyVocabulary", "ParleyHashing", "ParleyWire", "CLinux"]),
+    room("Pictures", ["ParleyVocabulary", "CLinux"]),
     room(
       "Actors",
       [
@@ -64,7 +65,7 @@ let package = Package(
       name: "Parley",
       dependencies: [
         "ParleyActors", "ParleyMachines", "ParleyWire", "ParleyHashing", "ParleySealing", "ParleyTransport",
-        "ParleySockets", "ParleyStore", "ParleyDisk", "ParleyVocabulary",
+        "ParleySockets", "ParleyStore", "ParleyDisk", "ParleyPictures", "ParleyVocabulary",
       ], path: "Sources/Parley", swiftSettings: strict),
     room("LocalAPI", ["Parley", "CMicroHTTPD"]),
     room(
@@ -98,6 +99,7 @@ let package = Package(
     tests("Wire", ["ParleyWire", "ParleyHashing", "ParleyVocabulary"]),
     tests("Machines", ["ParleyMachines", "ParleyWire", "ParleyHashing", "ParleyVocabulary"]),
     tests("Disk", ["ParleyDisk", "ParleyWire", "ParleyHashing", "ParleyVocabulary"]),
+    tests("Pictures", ["ParleyPictures", "ParleyVocabulary", "CLinux"]),
     tests("Simulation", ["ParleySimulation", "ParleyMachines", "ParleyWire", "ParleyVocabulary"]),
   ]
 )
