@@ -144,12 +144,20 @@ extension Router {
   }
 
   func share(_ name: String, _ request: Request) async throws -> Reply {
-    let fields = try Fields(request, known: ["path", "as", "progress"])
+    let fields = try Fields(request, known: ["path", "as", "original", "progress"])
     guard let path = try fields.path("path") else { throw Problem.badRequest("the body lacks \"path\"") }
     var kind: ShareKind?
     if let text = try fields.string("as") {
-      kind = ShareKind(rawValue: text)
-      guard kind != nil else { throw Problem.badRequest("\"as\" must be \"photo\" or \"file\"") }
+      guard let known = ["photo": ShareKind.photo, "video": .video, "file": .file][text] else {
+        throw Problem.badRequest("\"as\" must be \"photo\", \"video\" or \"file\"")
+      }
+      kind = known
+    }
+    if try fields.bool("original") == true {
+      guard kind == nil || kind == .photo else {
+        throw Problem.badRequest("\"original\" is for photos: videos and files go out as they are")
+      }
+      kind = .originalPhoto
     }
     let channel = try ChannelName(name)
     guard try fields.bool("progress") ?? false else {

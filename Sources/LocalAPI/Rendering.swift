@@ -53,6 +53,7 @@ extension JSON {
     switch message.body {
     case .text(let text): members += [.init("type", "text"), .init("body", .string(text))]
     case .photo(let media): members += [.init("type", "photo")] + (JSON(media).members ?? [])
+    case .video(let media): members += [.init("type", "video")] + (JSON(media).members ?? [])
     case .file(let media): members += [.init("type", "file")] + (JSON(media).members ?? [])
     case .unknown(let kind): members += [.init("type", .string(kind))]
     }
@@ -60,10 +61,27 @@ extension JSON {
   }
 
   package init(_ media: MediaReference) {
-    self = [
-      "media_id": .string(media.id.text), "file_name": .string(media.fileName),
-      "size": media.byteCount.map { .count($0) } ?? .null, "mime_type": media.mimeType.map { .string($0) } ?? .null,
+    var members: [JSON.Field] = [
+      .init("media_id", .string(media.id.text)), .init("file_name", .string(media.fileName)),
+      .init("size", media.byteCount.map { .count($0) } ?? .null),
+      .init("mime_type", media.mimeType.map { .string($0) } ?? .null),
     ]
+    if let picture = media.picture { members += Self.members(of: picture) }
+    self = .object(members)
+  }
+
+  /// As messages have them: those that are known, and flags that are set.
+  private static func members(of picture: PictureReference) -> [JSON.Field] {
+    var members: [JSON.Field] = []
+    let numbers = [("duration", picture.duration), ("width", picture.width), ("height", picture.height)]
+    for case (let name, let value?) in numbers { members.append(.init(name, .count(value))) }
+    for (name, isSet) in [("original", picture.isOriginal), ("gif", picture.isGIF)] where isSet {
+      members.append(.init(name, .bool(true)))
+    }
+    for case (let name, let id?) in [
+      ("big_media_id", picture.bigID), ("thumbnail_media_id", picture.thumbnailID),
+    ] { members.append(.init(name, .string(id.text))) }
+    return members
   }
 
   package init(_ shared: SharedMedia) {
@@ -71,6 +89,7 @@ extension JSON {
       (JSON(shared.media).members ?? []) + [
         .init("files", .count(shared.fileCount)), .init("skipped_count", .count(shared.skippedCount)),
         .init("skipped", .array(shared.skipped.map { ["path": .string($0.path), "reason": .string($0.reason)] })),
+        .init("notes", .array(shared.notes.map { .string($0) })),
       ])
   }
 

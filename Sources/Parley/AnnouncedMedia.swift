@@ -7,10 +7,13 @@ struct AnnouncedMedia: Sendable {
   static let byteCountMax = 8 << 20
 
   private var byID: [MediaID: Message] = [:]
+  /// Smaller pictures, by what they are of.
+  private var wholes: [MediaID: MediaID] = [:]
   private var order: [MediaID] = []
   private var byteCount = 0
 
-  subscript(_ id: MediaID) -> Message? { byID[id] }
+  /// What announces this media, or what this is a smaller picture of.
+  subscript(_ id: MediaID) -> Message? { byID[id] ?? wholes[id].flatMap { byID[$0] } }
   var messages: [Message] { order.compactMap { byID[$0] } }
 
   mutating func note(_ id: MediaID, _ message: Message) {
@@ -18,8 +21,12 @@ struct AnnouncedMedia: Sendable {
     byID[id] = message
     order.append(id)
     byteCount += Self.byteCount(message)
+    for preview in message.previews where wholes[preview] == nil { wholes[preview] = id }
     while order.count > Self.countMax || byteCount > Self.byteCountMax, order.count > 1 {
-      if let oldest = byID.removeValue(forKey: order.removeFirst()) { byteCount -= Self.byteCount(oldest) }
+      let id = order.removeFirst()
+      guard let oldest = byID.removeValue(forKey: id) else { continue }
+      byteCount -= Self.byteCount(oldest)
+      for preview in oldest.previews where wholes[preview] == id { wholes[preview] = nil }
     }
   }
 
@@ -33,15 +40,18 @@ extension Message {
   /// The media that this message announces.
   public var media: MediaReference? {
     switch body {
-    case .photo(let media), .file(let media): media
+    case .photo(let media), .video(let media), .file(let media): media
     case .text, .unknown: nil
     }
   }
+
+  var previews: [MediaID] { [media?.picture?.bigID, media?.picture?.thumbnailID].compactMap { $0 } }
 
   var kindName: String {
     switch body {
     case .text: "text"
     case .photo: "photo"
+    case .video: "video"
     case .file: "file"
     case .unknown(let kind): kind
     }

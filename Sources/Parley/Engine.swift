@@ -23,6 +23,8 @@ final class Engine: Sendable {
   private let sync: SyncActor
   private let serveThread = ThreadExecutor()
   private let landThread = ThreadExecutor()
+  private let pictureThread = ThreadExecutor()
+  let pictures: PictureActor
   private let serveDisk: DiskActor
   private let landDisk: DiskActor
   private let serveMail = Mailbox<DiskMail>()
@@ -70,7 +72,7 @@ final class Engine: Sendable {
       profile, instance, switchboard, alarms, pause, store, storeThread, incarnation, introductions,
       OutboxLimits(
         countMax: settings.outboxCountMax, byteCountMax: settings.outboxByteCountMax,
-        lifetime: .seconds(settings.outboxSeconds)))
+        lifetime: .seconds(settings.outboxSeconds)), settings.pictures)
     do {
       try await engine.links.start(
         TransportSettings(interfaces: settings.interfaces, tcpPort: settings.port))
@@ -106,7 +108,7 @@ final class Engine: Sendable {
   private init(
     _ profile: Profile, _ instance: Instance, _ switchboard: Switchboard, _ alarms: Alarms, _ pause: Pause,
     _ store: StoreActor, _ storeThread: ThreadExecutor, _ incarnation: UInt64, _ introductions: [Address],
-    _ outbox: OutboxLimits
+    _ outbox: OutboxLimits, _ pictures: PictureSettings
   ) {
     let me = profile.identity.peerID
     self.switchboard = switchboard
@@ -115,6 +117,8 @@ final class Engine: Sendable {
     self.store = store
     self.storeThread = storeThread
     sync = SyncActor(executor: syncThread, switchboard)
+    self.pictures = PictureActor(
+      executor: pictureThread, settings: pictures, folder: profile.path + "/pictures")
     serveDisk = DiskActor(executor: serveThread)
     landDisk = DiskActor(executor: landThread)
     self.incarnation = incarnation
@@ -177,6 +181,6 @@ final class Engine: Sendable {
 
   func close() {
     alarms.stop()
-    for thread in [storeThread, syncThread, serveThread, landThread] { thread.stop() }
+    for thread in [storeThread, syncThread, serveThread, landThread, pictureThread] { thread.stop() }
   }
 }

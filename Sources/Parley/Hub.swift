@@ -231,14 +231,11 @@ final class Hub: Sendable {
   private static func body(_ content: any MessageKind) -> Message.Body {
     switch content {
     case let text as TextKind: .text(text.body)
-    case let photo as PhotoKind: .photo(reference(photo.file))
-    case let file as FileKind: .file(reference(file.file))
+    case let photo as PhotoKind: .photo(MediaReference(photo.file, photo.picture))
+    case let video as VideoKind: .video(MediaReference(video.file, video.picture, duration: video.duration))
+    case let file as FileKind: .file(MediaReference(file.file))
     default: .unknown(kind: content.type)
     }
-  }
-
-  private static func reference(_ file: MediaMembers) -> MediaReference {
-    MediaReference(id: file.id, fileName: file.fileName, byteCount: file.byteCount, mimeType: file.mimeType)
   }
 
   // MARK: Deliveries

@@ -20,6 +20,7 @@ extension Node: NodeServing {
     }
     // One whose file has changed is not held any more, and can be unshared all the same.
     let isHeld = await engine.media.release(id)
+    await forgetPictures(of: id, engine)
     guard isKnown || isHeld else { throw .noSuchMedia(id) }
   }
 
@@ -60,7 +61,7 @@ extension Node: NodeServing {
   ) async throws(ParleyError) -> (DownloadID, AsyncStream<DownloadEvent>) {
     let engine = try await running()
     guard let (joined, message) = hub.announcement(of: id) else { throw .noSuchMedia(id) }
-    let (place, folder) = Self.place(target, message.media?.fileName ?? "")
+    let (place, folder) = Self.place(target, message.fileName(of: id))
     let present = await engine.membership.presentPeers(in: joined.id)
     let (stream, continuation) = AsyncStream.makeStream(
       of: DownloadEvent.self, bufferingPolicy: .bufferingNewest(16))

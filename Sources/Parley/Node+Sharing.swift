@@ -9,8 +9,9 @@ import Synchronization
 
 extension Node {
   /// Reads and hashes the file or folder, announces it in the channel and serves it from where it lies, for as long as
-  /// it stays as it is. `kind` nil: a photo when its first bytes are those of a picture, else a file. `path`: absolute,
-  /// or relative to the working directory. Throws `.noSuchFile`, `.notAFile`, `.fileTrouble`, `.sourceChanged`.
+  /// it stays as it is. `kind` nil: a photo or video when its first bytes are those of one, else a file. A photo is
+  /// shared without what it says of its place, from a copy in the home where it says any. `path`: absolute, or relative
+  /// to the working directory. Throws `.noSuchFile`, `.notAFile`, `.fileTrouble`, `.sourceChanged`.
   public func share(
     path: String, as kind: ShareKind? = nil, in name: ChannelName
   ) async throws(ParleyError) -> MediaReference {
@@ -28,6 +29,7 @@ extension Node {
     path: String, as kind: ShareKind? = nil, in name: ChannelName,
     progress: @escaping @Sendable (ShareProgress) -> Void
   ) async throws(ParleyError) -> SharedMedia {
+    if let picture = try await sharePicture(path: path, as: kind, in: name, progress) { return picture }
     let engine = try await running()
     let joined = try channel(name)
     let (scanned, head) = try await scan(path, engine, progress)
@@ -36,14 +38,12 @@ extension Node {
     do { manifest = try scanned.manifest(mimeType: mimeType) } catch {
       throw .fileTrouble(path: path, reason: error.description)
     }
-    let isPhoto = !scanned.isFolder && (kind.map { $0 == .photo } ?? (FileKindGuess.picture(head) != nil))
     let media = MediaMembers(
       id: manifest.id, fileName: scanned.name, byteCount: scanned.byteCount, mimeType: mimeType)
     let held = HeldFile(scanned, manifest: manifest)
-    try await keep(held, in: joined, kind: isPhoto ? "photo" : "file", engine)
+    try await keep(held, in: joined, kind: "file", engine)
     await engine.media.hold(held, in: joined.id)
-    let content: any MessageKind = isPhoto ? PhotoKind(file: media) : FileKind(file: media)
-    _ = try await say(content, in: name, waiting: nil)
+    _ = try await say(FileKind(file: media), in: name, waiting: nil)
     return SharedMedia(
       media: MediaReference(
         id: manifest.id, fileName: scanned.name, byteCount: scanned.byteCount, mimeType: mimeType),
@@ -52,7 +52,7 @@ extension Node {
   }
 
   /// On a thread of its own: a large file takes a second a gigabyte.
-  private func scan(
+  func scan(
     _ path: String, _ engine: Engine, _ progress: @escaping @Sendable (ShareProgress) -> Void
   ) async throws(ParleyError) -> (ScannedShare, head: [UInt8]) {
     let thread = ThreadExecutor()
@@ -109,7 +109,7 @@ extension Node {
 
   private static let scansAtOnce = 1_000
 
-  private func keep(
+  func keep(
     _ file: HeldFile, in joined: Hub.Joined, kind: String, _ engine: Engine
   ) async throws(ParleyError) {
     do { try await engine.store.apply([.share(file.stored(in: joined.id, kind: kind))]) } catch {

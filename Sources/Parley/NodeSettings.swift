@@ -21,6 +21,8 @@ public struct NodeSettings: Sendable {
   public var outboxCountMax: Int
   /// Bytes of such messages, 32,768 to 1,073,741,824.
   public var outboxByteCountMax: Int
+  /// Sizes, quality and upkeep of previews.
+  public var pictures = PictureSettings()
 
   public init(
     home: String, displayName: String? = nil, interfaces: [String] = [], peers: [String] = [], port: UInt16 = 0,
@@ -57,5 +59,6 @@ public struct NodeSettings: Sendable {
     for (name, value, allowed) in numbers where !allowed.contains(value) {
       throw .badSetting(name, value: value, allowed: allowed)
     }
+    try pictures.check()
   }
 }

@@ -49,7 +49,7 @@ public enum ChannelSecret: Sendable {
   case passphrase([UInt8])
 }
 
-/// A file, folder or photo that a message announces.
+/// A file, folder, photo or video that a message announces.
 public struct MediaReference: Sendable, Equatable {
   /// What to download it by.
   public let id: MediaID
@@ -61,12 +61,17 @@ public struct MediaReference: Sendable, Equatable {
   public let mimeType: String?
   /// Whether it is announced as a folder with files in it.
   public var isFolder: Bool { mimeType == "inode/directory" }
+  /// Of a photo or video: its size and smaller pictures of it. Nil for other files.
+  public let picture: PictureReference?
 
-  public init(id: MediaID, fileName: String, byteCount: UInt64?, mimeType: String?) {
+  public init(
+    id: MediaID, fileName: String, byteCount: UInt64?, mimeType: String?, picture: PictureReference? = nil
+  ) {
     self.id = id
     self.fileName = fileName
     self.byteCount = byteCount
     self.mimeType = mimeType
+    self.picture = picture
   }
 }
 
@@ -78,6 +83,8 @@ public struct Message: Sendable, Equatable {
     case text(String)
     /// A picture to download.
     case photo(MediaReference)
+    /// Moving pictures to download.
+    case video(MediaReference)
     /// A file to download.
     case file(MediaReference)
     /// A kind that this version does not know; its JSON is kept in `json`.
@@ -161,9 +168,9 @@ public struct PeerSummary: Sendable, Equatable {
 
 /// What one message announces, and who has it.
 public struct MediaSummary: Sendable, Equatable {
-  /// The file or photo.
+  /// The file, photo or video.
   public let media: MediaReference
-  /// The schema's `type`: `photo` or `file`.
+  /// The schema's `type`: `photo`, `video` or `file`.
   public let kind: String
   /// Who signed it.
   public let sender: PeerID
@@ -212,8 +219,13 @@ public struct SharedMedia: Sendable, Equatable {
   public let skippedCount: Int
   /// The first 100 of those.
   public let skipped: [SkippedFile]
+  /// What could not be done, such as a preview: a sentence each.
+  public let notes: [String]
 
-  public init(media: MediaReference, fileCount: Int, skippedCount: Int, skipped: [SkippedFile]) {
+  public init(
+    media: MediaReference, fileCount: Int, skippedCount: Int, skipped: [SkippedFile], notes: [String] = []
+  ) {
+    self.notes = notes
     self.media = media
     self.fileCount = fileCount
     self.skippedCount = skippedCount
@@ -235,7 +247,17 @@ public struct SkippedFile: Sendable, Equatable {
 }
 
 /// How a file is announced.
-public enum ShareKind: String, Sendable { case photo, file }
+public enum ShareKind: String, Sendable {
+  /// A picture without what it says of place, time and device; its pixels are those of the file. With a thumbnail and,
+  /// if it is large, a smaller big picture.
+  case photo
+  /// The same, but the file goes out as it is, its location included.
+  case originalPhoto = "original_photo"
+  /// Moving pictures, as they are, with a frame as thumbnail. A file whose length cannot be found out is a `file`.
+  case video
+  /// Anything, as it is.
+  case file
+}
 
 /// Names one download within a run, for progress and cancelling.
 public struct DownloadID: Hashable, Sendable {

@@ -11,7 +11,7 @@ package struct PictureScan: Equatable, Sendable {
     case bytes([UInt8])
   }
 
-  package let kind: PictureKind
+  package let format: PictureFormat
   package internal(set) var storedWidth = 0
   package internal(set) var storedHeight = 0
   /// As EXIF numbers them: 1 upright to 8.
@@ -19,6 +19,8 @@ package struct PictureScan: Equatable, Sendable {
   /// False when its structure breaks off or makes no sense.
   package internal(set) var isWhole = true
   private(set) var parts: [Part] = []
+  /// It breaks off in what is left out.
+  var breaksOffHidden = false
 
   /// More stretches than any picture needs: what lies behind them counts as broken.
   static let partCountMax = 100_000
@@ -30,11 +32,11 @@ package struct PictureScan: Equatable, Sendable {
 
   /// Nil when it is none of the formats known. Reads the whole file at most once.
   package init?(_ source: inout ByteSource) {
-    guard let head = source.bytes(at: 0, count: Int(min(source.byteCount, 12))), let kind = PictureKind(head: head)
+    guard let head = source.bytes(at: 0, count: Int(min(source.byteCount, 12))), let format = PictureFormat(head: head)
     else { return nil }
-    self.kind = kind
+    self.format = format
     let end: UInt64?
-    switch kind {
+    switch format {
     case .jpeg: end = walkJPEG(&source)
     case .png: end = walkPNG(&source)
     case .gif: end = walkGIF(&source)
@@ -42,7 +44,7 @@ package struct PictureScan: Equatable, Sendable {
     }
     guard let brokenAt = end else { return }
     isWhole = false
-    if !source.contains(anyOf: Self.telltales, from: brokenAt) { keep(brokenAt..<source.byteCount) }
+    if !breaksOffHidden, !source.contains(anyOf: Self.telltales, from: brokenAt) { keep(brokenAt..<source.byteCount) }
   }
 
   /// As people see it, upright.

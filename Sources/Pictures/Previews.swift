@@ -62,7 +62,7 @@ extension PreviewRules {
     }
     do throws(ToolError) {
       previews.thumbnail = try picture(file, width, height, sideMax: thumbnailSideMax)
-      if scan.kind != .gif, min(width, height) > bigSideMax {
+      if scan.format != .gif, min(width, height) > bigSideMax {
         previews.big = try picture(file, width, height, sideMax: bigSideMax)
       }
     } catch {
@@ -84,7 +84,7 @@ extension PreviewRules {
   }
 
   /// A frame from near the beginning. Blocks.
-  package func thumbnail(ofVideo kind: VideoKind, _ facts: VideoFacts, file: Int32) throws(ToolError) -> Preview? {
+  package func thumbnail(ofVideo format: VideoFormat, _ facts: VideoFacts, file: Int32) throws(ToolError) -> Preview? {
     guard let width = facts.width, let height = facts.height, width > 0, height > 0,
       width.multipliedReportingOverflow(by: height).partialValue <= Self.pixelCountMax
     else { return nil }
@@ -93,7 +93,7 @@ extension PreviewRules {
     let start = min(1, (facts.seconds ?? 0) / 3)
     lseek(file, 0, SEEK_SET)
     let bytes = try videoTool.run(
-      ["-nostdin", "-v", "error", "-ss", "\(start)"] + Self.input(kind) + [
+      ["-nostdin", "-v", "error", "-ss", "\(start)"] + Self.input(format) + [
         "-map", "0:V:0", "-frames:v", "1", "-an", "-sn", "-dn", "-map_metadata", "-1", "-vf",
         "scale=\(box.width):\(box.height)", "-pix_fmt", "yuvj420p", "-q:v", "\(2 + (1 - quality) * 8)", "-f", "mjpeg",
         "pipe:1",
@@ -102,7 +102,7 @@ extension PreviewRules {
   }
 
   /// Its size and length. Blocks.
-  package func facts(ofVideo kind: VideoKind, file: Int32) throws(ToolError) -> VideoFacts {
+  package func facts(ofVideo format: VideoFormat, file: Int32) throws(ToolError) -> VideoFacts {
     lseek(file, 0, SEEK_SET)
     var limits = limits
     limits.outputByteCountMax = 1 << 16
@@ -111,7 +111,7 @@ extension PreviewRules {
         [
           "-v", "error", "-select_streams", "V:0", "-show_entries",
           "format=duration:stream=width,height:stream_tags=rotate:stream_side_data=rotation", "-of", "flat",
-        ] + Self.input(kind), input: file, limits), as: UTF8.self)
+        ] + Self.input(format), input: file, limits), as: UTF8.self)
     var values: [Substring: Substring] = [:]
     for line in text.split(separator: "\n") {
       guard let equals = line.firstIndex(of: "="), let dot = line[..<equals].lastIndex(of: ".") else { continue }
@@ -128,8 +128,8 @@ extension PreviewRules {
   }
 
   /// One demuxer, no other file, and no address.
-  private static func input(_ kind: VideoKind) -> [String] {
-    ["-protocol_whitelist", "file", "-threads", "1", "-f", kind.rawValue, "-i", "/proc/self/fd/0"]
+  private static func input(_ format: VideoFormat) -> [String] {
+    ["-protocol_whitelist", "file", "-threads", "1", "-f", format.rawValue, "-i", "/proc/self/fd/0"]
   }
 
   /// The largest of the same shape whose short side is not above `sideMax`; never larger than the picture.
@@ -145,7 +145,7 @@ extension PreviewRules {
     _ bytes: [UInt8], _ tool: String, _ box: (width: Int, height: Int)
   ) throws(ToolError) -> Preview {
     var source = ByteSource(bytes: bytes)
-    guard let scan = PictureScan(&source), scan.kind == .jpeg, scan.isWhole, scan.orientation == 1,
+    guard let scan = PictureScan(&source), scan.format == .jpeg, scan.isWhole, scan.orientation == 1,
       (1...box.width).contains(scan.width), (1...box.height).contains(scan.height)
     else { throw .failed(tool: tool, reason: "made something that is not the picture asked for", words: "") }
     return Preview(bytes: scan.bytes(from: bytes), width: scan.width, height: scan.height)

@@ -26,13 +26,17 @@ extension PictureScan {
       }
       guard let length = source.bigEndian(at: start + 2, count: 2), length >= 2 else { return offset }
       var end = start + 2 + UInt64(length)
-      guard end <= source.byteCount else { return offset }
+      guard end <= source.byteCount else {
+        breaksOffHidden = !Self.isKept(marker, &source, start)
+        return offset
+      }
       if (0xC0...0xCF).contains(marker), ![0xC4, 0xC8, 0xCC].contains(marker), length >= 7 {
         storedHeight = source.bigEndian(at: start + 5, count: 2) ?? 0
         storedWidth = source.bigEndian(at: start + 7, count: 2) ?? 0
       }
       if marker == 0xE1, source.starts(with: "Exif\0\0", at: start + 4) {
-        orientation = Orientation.read(&source, start + 10, end)
+        // Of several the first counts, as it does for those who show it.
+        if orientation == 1 { orientation = Orientation.read(&source, start + 10, end) }
         if isOwnEXIF(&source, start, end) {
           ownBlock = true
           keep(offset..<end)
@@ -93,7 +97,10 @@ extension PictureScan {
         let name = source.bytes(at: offset + 4, count: 4).map({ String(decoding: $0, as: UTF8.self) })
       else { return offset }
       let end = offset + 12 + UInt64(length)
-      guard end <= source.byteCount else { return offset }
+      guard end <= source.byteCount else {
+        breaksOffHidden = !Self.isKept(chunk: name)
+        return offset
+      }
       if name == "IHDR", length >= 8 {
         storedWidth = source.bigEndian(at: offset + 8, count: 4) ?? 0
         storedHeight = source.bigEndian(at: offset + 12, count: 4) ?? 0
@@ -152,11 +159,13 @@ extension PictureScan {
         keep(offset..<offset + 1)
         return nil
       case 0x21:
-        guard let label = source.byte(at: offset + 1), let end = Self.endOfBlocks(&source, offset + 2) else {
-          return offset
-        }
+        guard let label = source.byte(at: offset + 1) else { return offset }
         // Comments, and XMP, which is written so that its bytes can be passed over as blocks.
         let isXMP = label == 0xFF && source.starts(with: "XMP DataXMP", at: offset + 3)
+        guard let end = Self.endOfBlocks(&source, offset + 2) else {
+          breaksOffHidden = label == 0xFE || isXMP
+          return offset
+        }
         if label != 0xFE, !isXMP { keep(offset..<end) }
         offset = end
       case 0x2C:
@@ -196,7 +205,10 @@ extension PictureScan {
         let length = source.littleEndian(at: offset + 4, count: 4)
       else { return offset }
       let next = offset + 8 + UInt64(length) + UInt64(length & 1)
-      guard next <= end else { return offset }
+      guard next <= end else {
+        breaksOffHidden = !["VP8 ", "VP8L", "VP8X", "ALPH", "ANIM", "ANMF", "ICCP"].contains(name)
+        return offset
+      }
       switch name {
       case "VP8X": extended(&source, offset, next)
       case "VP8 ":

@@ -8,9 +8,13 @@ final class RunningNode: Sendable {
   let home: TemporaryHome
   private let run: Task<Void, any Error>
 
-  init(_ name: String, home: TemporaryHome = TemporaryHome()) async throws {
+  init(
+    _ name: String, home: TemporaryHome = TemporaryHome(), with change: (inout NodeSettings) -> Void = { _ in }
+  ) async throws {
     self.home = home
-    let node = try Node(NodeSettings(home: home.path + "/home", displayName: name, interfaces: ["lo"]))
+    var settings = NodeSettings(home: home.path + "/home", displayName: name, interfaces: ["lo"])
+    change(&settings)
+    let node = try Node(settings)
     self.node = node
     run = Task { try await node.run() }
     try await node.ready()

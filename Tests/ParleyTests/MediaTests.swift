@@ -135,7 +135,7 @@ struct MediaTests {
 }
 
 /// Where it landed.
-private func finish(_ download: (DownloadID, AsyncStream<DownloadEvent>)) async throws -> String {
+func finish(_ download: (DownloadID, AsyncStream<DownloadEvent>)) async throws -> String {
   for await event in download.1 {
     switch event {
     case .progress: continue

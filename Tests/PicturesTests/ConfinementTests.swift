@@ -14,11 +14,11 @@ import Testing
   }
 
   /// What the error says; empty when it went well.
-  private func words(_ script: String, shell: String = "/bin/sh") throws -> String {
+  private func words(_ script: String, shell: String = "/bin/sh", seconds: Int = 20) throws -> String {
     let folder = ToolFolder()
     let tool = try folder.tool(script, shell: shell)
     do {
-      let answer = try run(tool)
+      let answer = try run(tool, seconds: seconds)
       return "went well: " + String(decoding: answer, as: UTF8.self)
     } catch {
       return "\(error)"
@@ -53,7 +53,7 @@ import Testing
   @Test func whatItSaysIsShortAndEscaped() throws {
     let said = try words("printf '\\033[2Jtrouble\\nmore' >&2; exit 3")
     #expect(said.hasSuffix("failed with status 3: \\u{1b}[2Jtrouble"))
-    let endless = try words("exec cat /dev/zero >&2")
+    let endless = try words("exec cat /dev/zero >&2", seconds: 1)
     #expect(endless.utf8.count < 2_000)
   }
 

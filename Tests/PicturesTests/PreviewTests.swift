@@ -116,7 +116,7 @@ import Testing
     let movie = try video(
       format == "mov"
         ? ["-c:v", "mpeg4", "-f", "mp4", "-movflags", "frag_keyframe+empty_moov"] : ["-c:v", "mpeg4", "-f", format])
-    let kind = try #require(VideoKind(head: movie.bytes.prefix(12)))
+    let kind = try #require(VideoFormat(head: movie.bytes.prefix(12)))
     #expect(kind.rawValue == format)
     let rules = PreviewRules()
     let facts = try rules.facts(ofVideo: kind, file: movie.descriptor)
@@ -128,8 +128,8 @@ import Testing
   }
 
   @Test func playlistsAndStillsAreNoVideos() {
-    #expect(VideoKind(head: Array("#EXTM3U\nfile".utf8)) == nil)
-    #expect(VideoKind(head: [0, 0, 0, 24] + Array("ftypheic".utf8)) == nil)
+    #expect(VideoFormat(head: Array("#EXTM3U\nfile".utf8)) == nil)
+    #expect(VideoFormat(head: [0, 0, 0, 24] + Array("ftypheic".utf8)) == nil)
   }
 
   @Test func brokenVideosFailInWords() throws {

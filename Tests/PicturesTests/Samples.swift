@@ -84,7 +84,7 @@ enum Samples {
   // MARK: JPEG
 
   static func jpeg(_ width: Int, _ height: Int) throws -> [UInt8] {
-    try converted(png(width, height), to: "jpg[Q=90]")
+    try converted(png(width, height), to: "jpg[Q=90,strip]")
   }
 
   /// With all the places where metadata can hide, and a colour profile's first bytes.

@@ -17,7 +17,9 @@ private func text(_ more: String) -> String { #"{"type":"text",\#(sender),\#(res
 
 extension Malformed {
   static var json: [Malformed] {
-    (syntax + commonMembers + ownMembers).map { Malformed("message: " + $0, "message", Array($1.utf8), $2, $3) }
+    (syntax + commonMembers + ownMembers + pictureMembers).map {
+      Malformed("message: " + $0, "message", Array($1.utf8), $2, $3)
+    }
       + [
         Malformed(
           "message: not UTF-8", "message", Array(text("").utf8).map { $0 == 0x62 ? 0xFF : $0 }, "malformed", "json")
@@ -123,6 +125,25 @@ extension Malformed {
         #"{"type":"photo",\#(sender),\#(rest),\#(file),"mime":"\#(String(repeating: "m", count: 256))"}"#, "too_long",
         "mime"
       ), ("30,001 bytes", String(repeating: " ", count: 30_001), "too_long", "message"),
+    ]
+  }
+
+  private static var pictureMembers: [Case] {
+    func photo(_ more: String) -> String { #"{"type":"photo",\#(sender),\#(rest),\#(file),\#(more)}"# }
+    func video(_ more: String) -> String { #"{"type":"video",\#(sender),\#(rest),\#(file)\#(more)}"# }
+    return [
+      ("a width of nothing", photo(#""width":0"#), "malformed", "width"),
+      ("a width of 2^31", photo(#""width":2147483648"#), "malformed", "width"),
+      ("a height of text", photo(#""height":"10""#), "malformed", "height"),
+      ("an original of 1", photo(#""original":1"#), "malformed", "original"),
+      ("a gif of text", photo(#""gif":"true""#), "malformed", "gif"),
+      ("a big picture of a short ID", photo(#""big_media_id":"abc""#), "malformed", "big_media_id"),
+      ("a thumbnail of a number", photo(#""thumbnail_media_id":7"#), "malformed", "thumbnail_media_id"),
+      ("video without duration", video(""), "malformed", "duration"),
+      ("video of half a second", video(#","duration":0.5"#), "malformed", "duration"),
+      ("video of 2^31 seconds", video(#","duration":2147483648"#), "malformed", "duration"),
+      ("video of a negative duration", video(#","duration":-1"#), "malformed", "duration"),
+      ("video of a height of nothing", video(#","duration":1,"height":0"#), "malformed", "height"),
     ]
   }
 }

@@ -31,8 +31,27 @@ import Testing
     (
       "photo, all members",
       Facts.message(
-        PhotoKind(file: MediaMembers(id: Facts.media, fileName: "", byteCount: Limit.counterMax, mimeType: "")),
+        PhotoKind(
+          file: MediaMembers(id: Facts.media, fileName: "", byteCount: Limit.counterMax, mimeType: ""),
+          picture: PictureMembers(
+            width: PictureMembers.numberMax, height: 1, isOriginal: true, isGIF: true, big: Facts.otherMedia,
+            thumbnail: Facts.media)),
         id: String(repeating: "x", count: 64))
+    ),
+    (
+      "video",
+      Facts.message(
+        VideoKind(
+          file: MediaMembers(id: Facts.media, fileName: "a.mp4", byteCount: nil, mimeType: nil), duration: 0),
+        id: "m-7")
+    ),
+    (
+      "video, all members",
+      Facts.message(
+        VideoKind(
+          file: MediaMembers(id: Facts.media, fileName: "a.mp4", byteCount: 1_048_577, mimeType: "video/mp4"),
+          duration: PictureMembers.numberMax,
+          picture: PictureMembers(width: 1_920, height: 1_080, thumbnail: Facts.otherMedia)), id: "m-8")
     ),
   ]
 
@@ -59,6 +78,12 @@ import Testing
         "a status with a message ID",
         #"{"type":"status","sender":{"display_name":"Ana","sender_id":"\#(id)"},"message_id":"s","body":"online"}"#
       ),
+      (
+        "a photo that says what it is not",
+        #"{"type":"photo","sender":{"display_name":"Ana","sender_id":"\#(id)"},"message_id":"p","#
+          + #""timestamp":"2021-03-12T09:05:16Z","media_id":"\#(Facts.media.text)","file_name":"f","gif":false,"#
+          + #""original":false,"duration":"long"}"#
+      ),
     ]
   }()
 
@@ -68,7 +93,15 @@ import Testing
       case let status as StatusKind: [JSONMember("online", status.isOnline)]
       case let hand as RaiseHandKind: [JSONMember("raised", hand.isRaised)]
       case let text as TextKind: [JSONMember("body", text.body)]
-      case let photo as PhotoKind: photo.file.value
+      case let photo as PhotoKind:
+        photo.file.value + photo.picture.size + [
+          JSONMember("original", .bool(photo.picture.isOriginal)), JSONMember("gif", .bool(photo.picture.isGIF)),
+          JSONMember("big_media_id", photo.picture.big.map { .string($0.text) } ?? .null),
+          photo.picture.thumbnailMember,
+        ]
+      case let video as VideoKind:
+        video.file.value + [JSONMember("duration", .integer(Int64(video.duration)))] + video.picture.size
+          + [video.picture.thumbnailMember]
       case let file as FileKind: file.file.value
       default: []
       }
@@ -93,5 +126,18 @@ extension MediaMembers {
       JSONMember("size", byteCount.map { .integer(Int64($0)) } ?? .null),
       JSONMember("mime", mimeType.map { .string($0) } ?? .null),
     ]
+  }
+}
+
+extension PictureMembers {
+  fileprivate var size: [JSONMember] {
+    [
+      JSONMember("width", width.map { .integer(Int64($0)) } ?? .null),
+      JSONMember("height", height.map { .integer(Int64($0)) } ?? .null),
+    ]
+  }
+
+  fileprivate var thumbnailMember: JSONMember {
+    JSONMember("thumbnail_media_id", thumbnail.map { .string($0.text) } ?? .null)
   }
 }

@@ -12,9 +12,10 @@ TYPE_BYTES_MAX = 64
 MESSAGE_ID_BYTES_MAX = 64
 FILE_NAME_BYTES_MAX = 1_024
 MIME_BYTES_MAX = 255
+PICTURE_NUMBER_MAX = 2_147_483_647
 IDENTIFIER_CHARACTERS = 52
-KINDS = {"status": 1, "raise_hand": 2, "text": 3, "photo": 4, "file": 5}
-NEED_ID = ("text", "photo", "file")
+KINDS = {"status": 1, "raise_hand": 2, "text": 3, "photo": 4, "file": 5, "video": 7}
+NEED_ID = ("text", "photo", "file", "video")
 INTEGER_MIN, INTEGER_MAX = -9_223_372_036_854_775_808, 9_223_372_036_854_775_807
 TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})")
 TIMESTAMP_BYTES_MAX = 40
@@ -154,10 +155,50 @@ def media(members, needs_size):
     return {"media_id": text, "file_name": name, "size": size, "mime": mime}
 
 
+def number(members, name, least):
+    value = members.get(name)
+    if name in members and (type(value) is not int or not least <= value <= PICTURE_NUMBER_MAX):
+        raise Refused("malformed", name)
+    return value
+
+
+def flag(members, name):
+    value = members.get(name, False)
+    if type(value) is not bool:
+        raise Refused("malformed", name)
+    return value
+
+
+def other_media(members, name):
+    text = string(members, name, required=False)
+    if text is not None and (len(text) != IDENTIFIER_CHARACTERS or unbase32(text) is None):
+        raise Refused("malformed", name)
+    return text
+
+
+def photo(members):
+    value = media(members, False)
+    value.update({"width": number(members, "width", 1), "height": number(members, "height", 1)})
+    value.update({name: flag(members, name) for name in ("original", "gif")})
+    value.update({name: other_media(members, name) for name in ("big_media_id", "thumbnail_media_id")})
+    return value
+
+
+def video(members):
+    value = media(members, False)
+    value["duration"] = number(members, "duration", 0)
+    if value["duration"] is None:
+        raise Refused("malformed", "duration", "missing")
+    value.update({"width": number(members, "width", 1), "height": number(members, "height", 1)})
+    value["thumbnail_media_id"] = other_media(members, "thumbnail_media_id")
+    return value
+
+
 OWN = {
     "status": lambda members: one_of(members, {"online": True, "offline": False}, "online"),
     "raise_hand": lambda members: one_of(members, {"true": True, "false": False}, "raised"),
     "text": lambda members: {"body": string(members, "body")},
-    "photo": lambda members: media(members, False),
+    "photo": photo,
+    "video": video,
     "file": lambda members: media(members, True),
 }

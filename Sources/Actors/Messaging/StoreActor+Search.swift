@@ -63,6 +63,7 @@ extension StoreActor {
       switch message.content {
       case let text as TextKind: return (place, text.body)
       case let photo as PhotoKind: return (place, photo.file.fileName)
+      case let video as VideoKind: return (place, video.file.fileName)
       case let file as FileKind: return (place, file.file.fileName)
       default: return nil
       }

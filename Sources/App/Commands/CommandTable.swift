@@ -24,6 +24,10 @@ enum CommandTable {
       .init(name: "--history-days", value: "D", help: "keep what was received in the last D days; else 30"),
       .init(name: "--history-entries", value: "N", help: "keep the last N entries of each channel; else 100000"),
       .init(name: "--outbox-seconds", value: "S", help: "give up messages that waited S seconds; else 604800, 7 days"),
+      .init(name: "--preview-quality", value: "Q", help: "JPEG quality of previews in hundredths, 1 to 100; else 60"),
+      .init(name: "--thumbnail-side", value: "N", help: "dots of a thumbnail's short side at most; else 170"),
+      .init(name: "--big-side", value: "N", help: "dots of a big picture's short side at most; else 720"),
+      .init(name: "--pictures-kept", value: "MB", help: "keep previews of MB million bytes at most; else 1073"),
     ],
     summary: "run your node in the foreground, until Ctrl-C or parley down",
     details: "Prints one line when it is ready, and joins again the channels of last time.",
@@ -167,11 +171,15 @@ enum CommandTable {
 
   static let share = Command(
     name: "share", arguments: [.init("CHANNEL"), .init("FILE", .many)],
-    options: [.init(name: "--as", value: "KIND", help: "photo or file; else judged by the content")],
+    options: [
+      .init(name: "--as", value: "KIND", help: "photo, video or file; else judged by the content"),
+      .init(name: "--original", help: "photos as they are, with the place where they were taken"),
+    ],
     summary: "share files and folders with a channel",
     details: """
       They stay where they are and are read from there. Prints a media ID for each; a folder has one
       for all its files. Links and what cannot be read are left out of a folder, with a word each.
+      Of a photo everything is left out that says where, when and with what it was taken, unless --original.
       """,
     examples: [
       .init("parley share team photos/", "a folder"),

@@ -6,12 +6,19 @@ enum MediaCommands {
   static func share(_ invocation: Invocation) throws {
     let name = try ChannelCommands.channelName(invocation)
     let kind = invocation.value("--as")
-    if let kind, ShareKind(rawValue: kind) == nil { throw Failure.usage("--as must be photo or file") }
+    let isOriginal = invocation.has("--original")
+    if let kind, !["photo", "video", "file"].contains(kind) {
+      throw Failure.usage("--as must be photo, video or file")
+    }
+    if isOriginal, kind != nil, kind != "photo" { throw Failure.usage("--original is for photos") }
     let client = try NodeClient(home: Home.path(invocation))
     var firstFailure: Failure?
     for file in invocation.all("FILE") {
       do throws(Failure) {
-        let media = try share(file, as: kind, in: name, client)
+        let media = try share(file, as: kind, isOriginal: isOriginal, in: name, client)
+        for note in media["notes"]?.array ?? [] {
+          Terminal.note("parley: \(file.escapedLine): \(note.string?.escapedLine ?? "")")
+        }
         // Nothing but IDs on standard output, one a line: ID=$(parley share …).
         Terminal.line(invocation.isJSON ? media.text : media["media_id"]?.string?.escapedLine ?? "")
         if !invocation.isJSON, Terminal.isErrorTerminal, invocation.all("FILE").count > 1 {
@@ -30,10 +37,12 @@ enum MediaCommands {
 
   /// Shows how far the reading is, where standard error is a terminal and nobody else writes to it.
   static func share(
-    _ file: String, as kind: String?, in name: String, _ client: NodeClient, isShowingProgress: Bool = true
+    _ file: String, as kind: String?, isOriginal: Bool = false, in name: String, _ client: NodeClient,
+    isShowingProgress: Bool = true
   ) throws(Failure) -> JSON {
     var body: [JSON.Field] = [.init("path", .string(Home.absolute(file)))]
     if let kind { body.append(.init("as", .string(kind))) }
+    if isOriginal { body.append(.init("original", .bool(true))) }
     guard isShowingProgress else { return try client.call("POST", ["channels", name, "media"], body: .object(body)) }
     body.append(.init("progress", .bool(true)))
     let bar = ProgressBar()

@@ -13,6 +13,16 @@ enum NodeCommands {
     if let count = try invocation.number("--history-entries", in: 100...10_000_000) {
       settings.historyEntryCountMax = count
     }
+    if let quality = try invocation.number("--preview-quality", in: 1...100) {
+      settings.pictures.quality = Double(quality) / 100
+    }
+    if let side = try invocation.number("--thumbnail-side", in: 16...8_192) {
+      settings.pictures.thumbnailSideMax = side
+    }
+    if let side = try invocation.number("--big-side", in: 16...8_192) { settings.pictures.bigSideMax = side }
+    if let megabytes = try invocation.number("--pictures-kept", in: 2...1_000_000) {
+      settings.pictures.keptByteCountMax = megabytes * 1_000_000
+    }
     if let name = invocation.value("--name") {
       do { settings.displayName = try DisplayName(name).text } catch { throw Failure(.usage, "--name: \(error)") }
     }

@@ -26,7 +26,7 @@ enum Presenter {
     case "text":
       let body = json["body"]?.string?.escapedText ?? ""
       return body.split(separator: "\n", omittingEmptySubsequences: false).joined(separator: "\n    ")
-    case "photo", "file":
+    case "photo", "video", "file":
       let name = json["file_name"]?.string?.escapedLine ?? "without a name"
       let size = json["size"]?.number.map { ", \(byteCount($0))" } ?? ""
       return "\(type) \(name)\(size) · parley download \(json["media_id"]?.string?.escapedLine ?? "?")"

@@ -5,11 +5,112 @@ package struct PhotoKind: MessageKind {
   package static let type = "photo"
   package static let code: UInt64 = 4
   package let file: MediaMembers
-  package init(file: MediaMembers) { self.file = file }
+  package let picture: PictureMembers
+  package init(file: MediaMembers, picture: PictureMembers = PictureMembers()) {
+    self.file = file
+    self.picture = picture
+  }
   package init(from members: [JSONMember]) throws(WireError) {
     file = try MediaMembers(from: members, needsSize: false)
+    picture = try PictureMembers(from: members, isPhoto: true)
   }
-  package var members: [JSONMember] { file.members }
+  package var members: [JSONMember] { file.members + picture.members }
+}
+
+/// Moving pictures: a photo's members and a `duration`, but no big picture, no `original` and no `gif`.
+package struct VideoKind: MessageKind {
+  package static let type = "video"
+  package static let code: UInt64 = 7
+  package let file: MediaMembers
+  /// Whole seconds, 0 to 2³¹ − 1.
+  package let duration: UInt32
+  package let picture: PictureMembers
+  package init(file: MediaMembers, duration: UInt32, picture: PictureMembers = PictureMembers()) {
+    precondition(duration <= PictureMembers.numberMax && picture.isOfVideo, "made here, within what readers take")
+    self.file = file
+    self.duration = duration
+    self.picture = picture
+  }
+  package init(from members: [JSONMember]) throws(WireError) {
+    file = try MediaMembers(from: members, needsSize: false)
+    guard let seconds = try PictureMembers.number("duration", members, from: 0) else {
+      throw .malformed(field: "duration", reason: "missing")
+    }
+    duration = seconds
+    picture = try PictureMembers(from: members, isPhoto: false)
+  }
+  package var members: [JSONMember] {
+    file.members + [JSONMember("duration", .integer(Int64(duration)))] + picture.members
+  }
+}
+
+/// What photos and videos say of how they look, and under what else they can be had. All of it is optional.
+package struct PictureMembers: Equatable, Sendable {
+  /// Dots, upright, 1 to 2³¹ − 1.
+  package let width: UInt32?
+  package let height: UInt32?
+  /// The photo is the file as it was, with everything it says of place and device.
+  package let isOriginal: Bool
+  package let isGIF: Bool
+  /// A JPEG that fills a screen, and one that fills a line of a list.
+  package let big: MediaID?
+  package let thumbnail: MediaID?
+
+  package static let numberMax: UInt32 = 0x7FFF_FFFF
+
+  package init(
+    width: UInt32? = nil, height: UInt32? = nil, isOriginal: Bool = false, isGIF: Bool = false, big: MediaID? = nil,
+    thumbnail: MediaID? = nil
+  ) {
+    self.width = width
+    self.height = height
+    self.isOriginal = isOriginal
+    self.isGIF = isGIF
+    self.big = big
+    self.thumbnail = thumbnail
+  }
+
+  init(from members: [JSONMember], isPhoto: Bool) throws(WireError) {
+    width = try Self.number("width", members, from: 1)
+    height = try Self.number("height", members, from: 1)
+    isOriginal = isPhoto ? try Self.flag("original", members) : false
+    isGIF = isPhoto ? try Self.flag("gif", members) : false
+    big = isPhoto ? try Self.media("big_media_id", members) : nil
+    thumbnail = try Self.media("thumbnail_media_id", members)
+  }
+
+  var isOfVideo: Bool { !isOriginal && !isGIF && big == nil }
+
+  static func number(_ name: String, _ members: [JSONMember], from least: UInt64) throws(WireError) -> UInt32? {
+    guard let value = try members.optionalCounter(name) else { return nil }
+    guard (least...UInt64(numberMax)).contains(value) else { throw .malformed(field: name, reason: "out of range") }
+    return UInt32(value)
+  }
+
+  private static func flag(_ name: String, _ members: [JSONMember]) throws(WireError) -> Bool {
+    switch members[name] {
+    case nil: return false
+    case .bool(let value): return value
+    default: throw .malformed(field: name, reason: "neither true nor false")
+    }
+  }
+
+  private static func media(_ name: String, _ members: [JSONMember]) throws(WireError) -> MediaID? {
+    guard let text = try members.optionalString(name) else { return nil }
+    guard let id = MediaID(text: text) else { throw .malformed(field: name, reason: "not a media ID") }
+    return id
+  }
+
+  var members: [JSONMember] {
+    var members: [JSONMember] = []
+    if let width { members.append(JSONMember("width", .integer(Int64(width)))) }
+    if let height { members.append(JSONMember("height", .integer(Int64(height)))) }
+    if isOriginal { members.append(JSONMember("original", .bool(true))) }
+    if isGIF { members.append(JSONMember("gif", .bool(true))) }
+    if let big { members.append(JSONMember("big_media_id", .string(big.text))) }
+    if let thumbnail { members.append(JSONMember("thumbnail_media_id", .string(thumbnail.text))) }
+    return members
+  }
 }
 
 /// Any file: `media_id`, `file_name`, `size`.

@@ -1,6 +1,6 @@
 /// The formats that are read here and handed to a program that decodes them. All others, above all those that refer to
 /// other files (SVG, PDF), never are: what is not in this list has no preview.
-package enum PictureKind: String, Sendable {
+package enum PictureFormat: String, Sendable {
   case jpeg, png, gif, webp
 
   /// By the first 12 bytes, never by the name.
@@ -24,7 +24,7 @@ package enum PictureKind: String, Sendable {
 }
 
 /// Files with moving pictures of which a frame can be shown; the demuxer that reads each and no other.
-package enum VideoKind: String, Sendable {
+package enum VideoFormat: String, Sendable {
   case mov, matroska
 
   package init?(head: some Collection<UInt8>) {
