@@ -58,6 +58,9 @@ extension HTTPTests.RouteTests {
     Case(
       method: "POST", target: "/v1/channels/team/media", body: #"{"path":"/tmp/x","as":"photo"}"#, status: 201,
       call: "share /tmp/x photo team", answer: #""media_id":"\#(id)""#),
+    Case(
+      method: "POST", target: "/v1/channels/team/media", body: #"{"path":"/tmp/x","original":true}"#, status: 201,
+      call: "share /tmp/x original_photo team", answer: #""notes":[]"#),
     Case(method: "DELETE", target: "/v1/media/\(id)", status: 200, call: "unshare \(id)", answer: id),
     Case(
       method: "POST", target: "/v1/peers/Ben%20B/messages", body: #"{"body":"psst"}"#, status: 202,
