@@ -109,7 +109,8 @@ extension HTTPTests.StreamTests {
       #expect(text.contains("\"media_id\":\"\(FakeNode.mediaID.text)\""))
       #expect(
         text.hasSuffix(
-          #""files":2,"skipped_count":1,"skipped":[{"path":"a/link","reason":"is a symbolic link"}]}"# + "\n\n"))
+          #""files":2,"skipped_count":1,"skipped":[{"path":"a/link","reason":"is a symbolic link"}],"notes":[]}"#
+            + "\n\n"))
     }
   }
 
