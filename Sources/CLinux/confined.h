@@ -4,6 +4,8 @@
 #ifndef PARLEY_LINUX_CONFINED_H
 #define PARLEY_LINUX_CONFINED_H
 
+#include "shim.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -20,7 +22,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern long syscall(long number, ...);
 extern void *memmem(const void *bytes, size_t count, const void *wanted, size_t wanted_count);
 
 struct parley_confined {
@@ -43,25 +44,19 @@ enum parley_stage {
 
 // --- Landlock (Linux 5.13), by number: older headers lack it. The numbers are the same on every architecture.
 
-struct parley_landlock_ruleset {
+struct parley_confined_rules {
   uint64_t files, network, scopes;
 };
-struct parley_landlock_path {
+struct parley_confined_place {
   uint64_t access;
   int32_t folder;
 } __attribute__((packed));
 
 enum { PARLEY_LANDLOCK_EXECUTE = 1, PARLEY_LANDLOCK_READ = 1 << 2, PARLEY_LANDLOCK_LIST = 1 << 3 };
 
-// 0 where there is none.
-static inline int parley_landlock_version(void) {
-  long version = syscall(444, (void *)0, (size_t)0, 1u);
-  return version > 0 ? (int)version : 0;
-}
-
 // A set of rules that forbids everything Landlock of this version can forbid; -1 with errno when there is none.
 static inline int parley_landlock_make(int version) {
-  struct parley_landlock_ruleset rules = {0};
+  struct parley_confined_rules rules = {0};
   rules.files = (1ull << 13) - 1;                   // version 1: execute, write, read, list, remove, make
   if (version >= 2) rules.files |= 1ull << 13;      // refer
   if (version >= 3) rules.files |= 1ull << 14;      // truncate
@@ -76,7 +71,7 @@ static inline int parley_landlock_make(int version) {
 
 // Allows `access` below an open folder, or to an open file.
 static inline int parley_landlock_allow(int ruleset, int folder, uint64_t access) {
-  struct parley_landlock_path rule = {access, folder};
+  struct parley_confined_place rule = {access, folder};
   return (int)syscall(445, ruleset, 1, &rule, 0u);
 }
 
