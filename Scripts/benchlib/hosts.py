@@ -148,9 +148,11 @@ class Node(Program):
             self.changed.notify_all()
 
     def order(self, text):
-        self.count += 1
-        self.tell(f"{self.count} {text}")
-        return self.count
+        with self.changed:
+            self.count += 1
+            number = self.count
+            self.tell(f"{number} {text}")
+        return number
 
     def is_done(self, number):
         with self.changed:
