@@ -50,6 +50,8 @@ package final class Store {
   private var ageClock: AgeClock
   /// What `sequence` says, and the disk: no cursor above it was given to what a power cut may take.
   private var cursorBound: UInt64
+  /// What `sequence` was last told.
+  private var written: (last: UInt64, age: Int64)?
   /// Frames in the log from which on a checkpoint is due: another number each time, so that many nodes that store the
   /// same on one machine do not all do it at once.
   private var checkpointFrom = UInt32.random(in: checkpointFrames)
@@ -60,6 +62,8 @@ package final class Store {
   private static let headCountMax = 16_384
   /// Given ahead: 10,000 cursors are 20 s of the fastest node.
   private static let cursorsAhead: UInt64 = 10_000
+  /// Milliseconds that a crash may take of the age: too little for anything that is counted in days.
+  private static let ageWrittenEvery: Int64 = 1_000
   private static let checkpointFrames = UInt32(1_000)...2_000
   /// Even if nobody asks for a checkpoint: 16 MiB.
   private static let checkpointFramesMax = 4_000
@@ -123,6 +127,7 @@ package final class Store {
   deinit {
     guard readOnlyReason == nil else { return }
     cursorBound = lastCursor
+    written = nil
     try? database.syncCommits(true)
     try? writeSequence(age: age)
   }
@@ -141,10 +146,13 @@ package final class Store {
   /// Milliseconds by the clock that says how old things are; see `AgeClock`. Never falls.
   package var age: Int64 { ageClock.now }
 
+  /// A page less in most commits: it only has to be written when something rises.
   private func writeSequence(age: Int64) throws(StoreError) {
+    let last = max(lastCursor, cursorBound)
+    if let written, written.last == last, age - written.age < Self.ageWrittenEvery { return }
     try database.run(
-      "UPDATE sequence SET last = ?, age = ?, wall = ?", .bits(max(lastCursor, cursorBound)), .integer(age),
-      .integer(ageClock.wall))
+      "UPDATE sequence SET last = ?, age = ?, wall = ?", .bits(last), .integer(age), .integer(ageClock.wall))
+    written = (last, age)
   }
 
   /// For threads that sync what `commit` has written.
@@ -218,6 +226,7 @@ package final class Store {
     } catch {
       // What memory says of the file was changed along with it, and is now wrong.
       lastCursor = before
+      written = nil
       forgetRows()
       throw error
     }
