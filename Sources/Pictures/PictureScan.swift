@@ -114,7 +114,7 @@ package struct PictureScan: Equatable, Sendable {
   }
 
   /// What is shared of bytes that are in memory.
-  func bytes(from source: [UInt8]) -> [UInt8] {
+  package func bytes(from source: [UInt8]) -> [UInt8] {
     parts.flatMap { part in
       switch part {
       case .bytes(let bytes): bytes

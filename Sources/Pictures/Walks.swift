@@ -96,12 +96,14 @@ extension PictureScan {
       guard let length = source.bigEndian(at: offset, count: 4), length < 1 << 31,
         let name = source.bytes(at: offset + 4, count: 4).map({ String(decoding: $0, as: UTF8.self) })
       else { return offset }
+      // The header comes first and is of one size: an orientation is put behind it.
+      guard offset > 8 || (name == "IHDR" && length == 13) else { return offset }
       let end = offset + 12 + UInt64(length)
       guard end <= source.byteCount else {
         breaksOffHidden = !Self.isKept(chunk: name)
         return offset
       }
-      if name == "IHDR", length >= 8 {
+      if offset == 8 {
         storedWidth = source.bigEndian(at: offset + 8, count: 4) ?? 0
         storedHeight = source.bigEndian(at: offset + 12, count: 4) ?? 0
       }
@@ -213,13 +215,13 @@ extension PictureScan {
       case "VP8X": extended(&source, offset, next)
       case "VP8 ":
         // Key frame header (RFC 6386, 9.1): 14 bits each.
-        if storedWidth == 0 {
+        if storedWidth == 0, length >= 10 {
           storedWidth = (source.littleEndian(at: offset + 14, count: 2) ?? 0) & 0x3FFF
           storedHeight = (source.littleEndian(at: offset + 16, count: 2) ?? 0) & 0x3FFF
         }
         keep(offset..<next)
       case "VP8L":
-        if storedWidth == 0, let bits = source.littleEndian(at: offset + 9, count: 4) {
+        if storedWidth == 0, length >= 5, let bits = source.littleEndian(at: offset + 9, count: 4) {
           (storedWidth, storedHeight) = (bits & 0x3FFF + 1, bits >> 14 & 0x3FFF + 1)
         }
         keep(offset..<next)
