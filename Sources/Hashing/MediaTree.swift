@@ -79,7 +79,7 @@ package enum MediaTree {
     return zeros.withUnsafeBytes { pieceHash(of: $0, isOnlyPiece: false) }
   }()
 
-  private static func root(of hashes: [Hash32], width: Int, filler: Hash32) -> Hash32 {
+  static func root(of hashes: [Hash32], width: Int, filler: Hash32) -> Hash32 {
     var level: [UInt8] = []
     level.reserveCapacity(width * hashByteCount)
     for hash in hashes { level += hash.bytes }
@@ -105,5 +105,5 @@ package enum MediaTree {
 
 extension Int {
   /// For 1 and more.
-  fileprivate var roundedUpToPowerOfTwo: Int { self <= 1 ? 1 : 1 << (Int.bitWidth - (self - 1).leadingZeroBitCount) }
+  var roundedUpToPowerOfTwo: Int { self <= 1 ? 1 : 1 << (Int.bitWidth - (self - 1).leadingZeroBitCount) }
 }

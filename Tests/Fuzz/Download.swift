@@ -45,7 +45,7 @@ private struct Run {
   var hasEnded = false
 
   init(id: MediaID, manifest: [UInt8]?) {
-    machine = DownloadMachine(id: id, tag: 7)
+    machine = DownloadMachine(id: id, tag: 7, seed: 1)
     self.manifest = manifest
   }
 
@@ -54,6 +54,7 @@ private struct Run {
     for _ in 0..<1_000 where !events.isEmpty {
       for effect in machine.handle(events.removeFirst(), at: now) { carryOut(effect, &events) }
       precondition(machine.piecesInMemoryCount <= DownloadMachine.piecesInMemoryMax, "few pieces in memory")
+      precondition(machine.byteCountInMemory <= DownloadMachine.byteCountInMemoryMax, "few bytes in memory")
     }
     precondition(events.isEmpty, "it comes to rest")
   }
@@ -63,9 +64,9 @@ private struct Run {
     case .request(let peer, let number, let request): requests.append((peer, number, request))
     case .cancel(let peer, let number): requests.removeAll { $0.peer == peer && $0.number == number }
     case .prepare(let manifest):
-      events.append(.prepared(holding: PieceSet(pieceCount: Int(manifest.files[0].pieceCount))))
+      events.append(.prepared(holding: PieceSet(pieceCount: MediaLayout(manifest).pieceCount)))
     case .verify(let check, let bytes): events.append(.pieceVerified(check.piece, isGood: check.accepts(bytes)))
-    case .write(let piece, let offset, let bytes):
+    case .write(let piece, _, let offset, let bytes):
       let end = Int(offset) + bytes.count
       precondition(end <= file.count && file[Int(offset)..<end].elementsEqual(bytes), "what is written was shared")
       events.append(.pieceWritten(piece))

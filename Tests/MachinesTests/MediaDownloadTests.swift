@@ -4,7 +4,7 @@ import ParleyVocabulary
 import ParleyWire
 import Testing
 
-private let film = MediaFixture.film
+private let film = MediaFixture(byteCount: 7 << 20)
 
 /// A download whose requests are answered by hand, and whose disk does at once what it is told.
 private struct Bench {
@@ -20,7 +20,7 @@ private struct Bench {
 
   init(_ file: MediaFixture, holding: [Int] = [], manifest: MediaManifest? = nil) {
     self.file = file
-    machine = DownloadMachine(id: file.id, tag: 5, manifest: manifest)
+    machine = DownloadMachine(id: file.id, tag: 5, seed: 1, DownloadOptions(manifest: manifest))
     written = [UInt8](repeating: 0, count: file.bytes.count)
     resumed = PieceSet(pieceCount: file.hashes.count)
     for piece in holding {
@@ -46,7 +46,7 @@ private struct Bench {
     case .cancel(let peer, let number): open[peer]!.removeAll { $0.number == number }
     case .prepare: return .prepared(holding: resumed)
     case .verify(let check, let bytes): return .pieceVerified(check.piece, isGood: check.accepts(bytes))
-    case .write(let piece, let offset, let bytes):
+    case .write(let piece, _, let offset, let bytes):
       written.replaceSubrange(Int(offset)..<Int(offset) + bytes.count, with: bytes)
       writtenPieces.append(piece)
       return .pieceWritten(piece)
@@ -100,7 +100,7 @@ private struct Bench {
     }
     let manifest = try MediaManifest(files: files)
     let served = ServedMedia(manifest: manifest, pieceHashes: files.map { _ in [film.hashes[0]] })
-    var machine = DownloadMachine(id: manifest.id, tag: 0)
+    var machine = DownloadMachine(id: manifest.id, tag: 0, seed: 1)
     var effects = machine.handle(.sourceFound(ana), at: Instant(microseconds: 1))
     var requestCount = 0
     while let index = effects.firstIndex(where: { if case .request = $0 { true } else { false } }) {
@@ -110,9 +110,9 @@ private struct Bench {
       requestCount += 1
       effects += machine.handle(.replied(ana, number, reply), at: Instant(microseconds: 2))
     }
-    #expect(requestCount == (manifest.encoded.count + 23_999) / 24_000 && requestCount > 5)
-    // Many files are for later; that it was understood shows that it came whole.
-    #expect(effects.last == .failed(.severalFiles(count: 20)))
+    // And then what it holds.
+    #expect(requestCount == (manifest.encoded.count + 23_999) / 24_000 + 1 && requestCount > 5)
+    #expect(effects.contains(.prepare(manifest)))
   }
 
   @Test func aWrongManifestIsNotBelievedAndItsSourceNeverAskedAgain() {
@@ -136,8 +136,9 @@ private struct Bench {
     bench.tell(.sourceFound(eva))
     bench.tell(.sourceFound(ana))
     bench.answer(eva) { request in
-      guard case .pieceHashes(_, _, _, let count) = request else { return film.answer(request) }
-      return .pieceHashes([UInt8](repeating: 1, count: count * 32)[...])
+      guard case .pieceHashes(var bytes) = film.answer(request) else { return film.answer(request) }
+      bytes[bytes.startIndex + 40] ^= 1
+      return .pieceHashes(bytes)
     }
     #expect(bench.drops == [.badPieceHashes])
     #expect(bench.log.allSatisfy { if case .request(_, _, .block) = $0 { false } else { true } })
@@ -149,15 +150,15 @@ private struct Bench {
     var bench = Bench(film)
     bench.tell(.sourceFound(eva))
     bench.tell(.sourceFound(ana))
-    var lies = 0
+    var wrong: Int?
     bench.answer(eva, count: 90) { request in
-      guard case .block(_, _, let index) = request, index == 7 else { return film.answer(request) }
-      lies += 1
+      guard case .block(_, _, let index) = request, wrong == nil else { return film.answer(request) }
+      wrong = index / 64
       return .block([UInt8](repeating: 0, count: Limit.mediaBlockByteCount)[...])
     }
-    #expect(lies == 1 && bench.drops == [.badPiece(0)] && bench.open[eva]!.isEmpty)
+    #expect(bench.drops == [.badPiece(wrong!)] && bench.open[eva]!.isEmpty)
     bench.honest(ana)
-    #expect(bench.isFinished && bench.writtenPieces.filter { $0 == 0 }.count == 1)
+    #expect(bench.isFinished && bench.writtenPieces.filter { $0 == wrong }.count == 1)
   }
 
   @Test func resumingFetchesOnlyWhatIsMissing() {
@@ -196,9 +197,10 @@ private struct Bench {
     bench.answer(ana, count: 2) { request in
       if case .have = request { .holding(count: 7, first: 0, bitmap: [0b0010_0100]) } else { film.answer(request) }
     }
-    #expect(Set(bench.blocks(asked: ana).map { $0 / 64 }) == [2])
+    let first = Set(bench.blocks(asked: ana).map { $0 / 64 })
+    #expect(first.count == 1 && first.isSubset(of: [2, 5]))
     bench.honest(ana)
-    #expect(bench.writtenPieces == [2, 5])
+    #expect(bench.writtenPieces.sorted() == [2, 5])
     // It holds more, and says so unasked under the number of the question.
     bench.tell(.replied(ana, have, .holding(count: 7, first: 0, bitmap: [0b1010_0100])))
     #expect(Set(bench.blocks(asked: ana).map { $0 / 64 }) == [0])
@@ -214,7 +216,7 @@ private struct Bench {
     bench.tell(.sourceFound(eva))
     bench.tell(.sourceFound(ana))
     bench.honest(eva, count: 3)
-    #expect(Set(bench.blocks(asked: eva).map { $0 / 64 }) == [0])
+    #expect(Set(bench.blocks(asked: eva).map { $0 / 64 }).count == 1)
     bench.pass(.milliseconds(1_900))
     #expect(bench.blocks(asked: eva).count == 64)
     bench.pass(.milliseconds(200))
@@ -251,7 +253,7 @@ private struct Bench {
     bench.tell(.sourceFound(ana))
     bench.honest(eva, count: 3)
     bench.honest(ana)
-    #expect(bench.writtenPieces.sorted() == Array(1...6))
+    #expect(bench.writtenPieces.count == 6)
     for _ in 0..<3 {
       bench.pass(.seconds(1))
       bench.honest(eva, count: 1)
@@ -272,7 +274,7 @@ private struct Bench {
     #expect(bench.isFinished)
   }
 
-  @Test(arguments: [MediaRefusal.unknown, .changed, .notAMember])
+  @Test(arguments: [MediaRefusal.changed, .notAMember])
   func whoRefusesIsDroppedButMayComeBack(_ reason: MediaRefusal) {
     var bench = Bench(film)
     bench.tell(.sourceFound(ana))
@@ -329,7 +331,8 @@ private struct Bench {
 
   @Test func atMostSixteenPiecesAreInMemoryHoweverManySources() {
     let big = MediaFixture(byteCount: 20 << 20)
-    var machine = DownloadMachine(id: big.id, tag: 0, manifest: big.served.manifest)
+    var machine = DownloadMachine(
+      id: big.id, tag: 0, seed: 1, DownloadOptions(manifest: big.served.manifest))
     var requests: [(PeerID, UInt64, MediaRequest)] = []
     func run(_ event: DownloadEvent) {
       for case .request(let peer, let number, let request) in machine.handle(event, at: Instant(microseconds: 1)) {

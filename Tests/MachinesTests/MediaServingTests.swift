@@ -36,8 +36,8 @@ private func bytes(_ read: ServedRead) -> [UInt8] {
       machine.handle(.requested(ana, 1, .manifest(film.id, offset: 0), isMember: true), at: t0)
         == [.reply(ana, 1, .manifestPart(total: encoded.count, offset: 0, encoded[...]))])
     #expect(
-      machine.handle(.requested(ana, 2, .pieceHashes(film.id, file: 0, first: 1, count: 2), isMember: true), at: t0)
-        == [.reply(ana, 2, .pieceHashes((film.hashes[1].bytes + film.hashes[2].bytes)[...]))])
+      machine.handle(.requested(ana, 2, .pieceHashes(film.id, file: 0, first: 0, count: 8), isMember: true), at: t0)
+        == [.reply(ana, 2, .pieceHashes(film.hashes.flatMap(\.bytes)[...]))])
     #expect(
       machine.handle(.requested(ana, 3, .have(film.id, first: 0), isMember: true), at: t0) == [
         .reply(ana, 3, .holdingAll)
@@ -49,7 +49,8 @@ private func bytes(_ read: ServedRead) -> [UInt8] {
     let requests: [MediaRequest] = [
       .manifest(film.id, offset: film.served.manifest.encoded.count), .block(film.id, file: 1, index: 0),
       .block(film.id, file: 0, index: (film.bytes.count + block - 1) / block), .block(film.id, file: 0, index: 1 << 32),
-      .pieceHashes(film.id, file: 0, first: 6, count: 2), .pieceHashes(film.id, file: 9, first: 0, count: 1),
+      .pieceHashes(film.id, file: 0, first: 8, count: 8), .pieceHashes(film.id, file: 0, first: 4, count: 4),
+      .pieceHashes(film.id, file: 0, first: 1, count: 8), .pieceHashes(film.id, file: 9, first: 0, count: 1),
       .pieceHashes(film.id, file: 0, first: 1 << 26, count: 700),
       .block(MediaID(film.hashes[0].value), file: 0, index: 0),
     ]

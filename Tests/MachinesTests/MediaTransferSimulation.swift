@@ -68,7 +68,7 @@ struct MediaTransferSimulation {
   init(_ file: MediaFixture, seed: UInt64) {
     self.file = file
     dice = MediaDice(state: seed)
-    download = DownloadMachine(id: file.id, tag: 9)
+    download = DownloadMachine(id: file.id, tag: 9, seed: seed)
     written = [UInt8](repeating: 0, count: file.bytes.count)
     writtenPieces = PieceSet(pieceCount: file.hashes.count)
     carryOut(download.handle(.started, at: now))
@@ -191,7 +191,7 @@ extension MediaTransferSimulation {
       case .prepare: plan(.milliseconds(3), .tell(.prepared(holding: PieceSet(pieceCount: file.hashes.count))))
       case .verify(let check, let bytes):
         plan(.milliseconds(1), .tell(.pieceVerified(check.piece, isGood: check.accepts(bytes))))
-      case .write(let piece, let offset, let bytes):
+      case .write(let piece, _, let offset, let bytes):
         plan(.milliseconds(2 + dice.below(5)), .write(piece: piece, offset: offset, bytes))
       case .dropSource(let peer, let fault):
         faults[peer] = fault

@@ -204,8 +204,8 @@ package actor DiskActor {
   private func recheck(_ tag: UInt32, _ checks: [PieceCheck]) -> DiskNews? {
     guard let landing = landings[tag] else { return nil }
     let good = checks.filter { check in
-      guard landing.hasData(offset: check.offset, byteCount: check.byteCount(in: landing.byteCount)),
-        let bytes = try? landing.read(offset: check.offset, byteCount: check.byteCount(in: landing.byteCount))
+      guard landing.hasData(offset: check.place.offset, byteCount: check.place.byteCount),
+        let bytes = try? landing.read(offset: check.place.offset, byteCount: check.place.byteCount)
       else {
         return false
       }
@@ -223,21 +223,13 @@ package actor DiskActor {
     for check in checks {
       let bytes: [UInt8]
       do throws(DiskError) {
-        bytes = try reader.read(offset: check.offset, byteCount: check.byteCount(in: facts.byteCount))
+        bytes = try reader.read(offset: check.place.offset, byteCount: check.place.byteCount)
         guard check.accepts(bytes) else { throw .changed(path: path) }
       } catch {
         return .copyFailed(tag, error)
       }
-      do throws(DiskError) { try landing.write(bytes, at: check.offset) } catch { return .failed(tag, error) }
+      do throws(DiskError) { try landing.write(bytes, at: check.place.offset) } catch { return .failed(tag, error) }
     }
     return .copied(tag)
-  }
-}
-
-extension PieceCheck {
-  var offset: UInt64 { UInt64(piece) * UInt64(Limit.mediaPieceByteCount) }
-  /// Only the last piece can be short.
-  func byteCount(in fileByteCount: UInt64) -> Int {
-    Int(min(UInt64(Limit.mediaPieceByteCount), fileByteCount - min(offset, fileByteCount)))
   }
 }

@@ -73,7 +73,7 @@ final class Download {
   var channel: ChannelID { order.channel }
   var isWaiting: Bool { if case .waiting = way { true } else { false } }
   var isOnNetwork: Bool { if case .network = way { true } else { false } }
-  var pieceHashes: [Hash32]? { machine.served?.pieceHashes[0] ?? kept?.pieceHashes }
+  var pieceHashes: [Hash32]? { machine.pieceHashes?.first ?? kept?.pieceHashes }
 }
 
 /// Bounds and times of downloads.
@@ -99,10 +99,16 @@ extension MediaActor {
     nextTag = nextTag % ((1 << 30) - 1) + 1
     let isOnly = !downloads.values.contains { $0.id == order.id && $0.isRecorded }
     downloads[tag] = Download(
-      machine: DownloadMachine(id: order.id, tag: tag), order: order, isRecorded: isOnly)
+      machine: Self.machine(order.id, tag), order: order, isRecorded: isOnly)
     startNext()
     flush()
     return tag
+  }
+
+  private static func machine(
+    _ id: MediaID, _ tag: UInt32, _ options: DownloadOptions = DownloadOptions()
+  ) -> DownloadMachine {
+    DownloadMachine(id: id, tag: tag, seed: .random(in: 0 ... .max), options)
   }
 
   /// What is there so far is kept. Nothing happens when it has ended, or takes its name at this moment.
@@ -132,7 +138,8 @@ extension MediaActor {
       if found.folder == order.folder {
         downloads[tag]!.kept = found
         downloads[tag]!.recordedCount = found.holding.count
-        downloads[tag]!.machine = DownloadMachine(id: order.id, tag: tag, manifest: found.manifest)
+        downloads[tag]!.machine = Self.machine(
+          order.id, tag, DownloadOptions(manifest: found.manifest, pieceHashes: [found.pieceHashes]))
       } else {
         // It goes elsewhere this time; the old part would lie there for ever.
         discard(found)
@@ -308,11 +315,14 @@ extension MediaActor {
       if let link = outbound[peer] { send(.request(number, request), link) }
     case .cancel(let peer, let number): if let link = outbound[peer] { send(.cancel(number), link) }
     case .prepare(let manifest):
+      guard manifest.files.count == 1 else {
+        return fail(tag, .media(.severalFiles(count: manifest.files.count)))
+      }
       landDisk.post(
         .land(
           tag, current.order.target, Landing.Content(manifest), resuming: current.kept?.partName))
     case .verify(let check, let bytes): landDisk.post(.verify(tag, check, bytes))
-    case .write(let piece, let offset, let bytes): landDisk.post(.write(tag, piece: piece, offset: offset, bytes))
+    case .write(let piece, _, let offset, let bytes): landDisk.post(.write(tag, piece: piece, offset: offset, bytes))
     case .progress(let progress): current.order.report(.progress(progress))
     case .dropSource(let peer, let fault): dropped(tag, peer, fault)
     case .wake(let instant):
@@ -401,9 +411,11 @@ extension MediaActor {
     }
     // The file lay about meanwhile, and more may have been written than the store was told: all in it is checked.
     downloads[tag]!.good = none
+    let layout = MediaLayout(kept.manifest)
     downloads[tag]!.unchecked =
       kept.pieceHashes.enumerated().map {
-        PieceCheck(piece: $0.offset, expected: $0.element, isOnlyPiece: kept.pieceHashes.count == 1)
+        PieceCheck(
+          piece: $0.offset, layout.place(of: $0.offset), expected: $0.element, isOnlyPiece: kept.pieceHashes.count == 1)
       }[...]
     recheckMore(tag)
   }
@@ -428,8 +440,10 @@ extension MediaActor {
       .progress(DownloadProgress(doneByteCount: done, byteCount: total, sourceCount: 0)))
     guard nextPiece < file.pieceHashes.count else { return land(tag) }
     let end = min(nextPiece + DownloadRule.piecesAtOnce, file.pieceHashes.count)
+    let layout = MediaLayout(file.manifest)
     let checks = (nextPiece..<end).map {
-      PieceCheck(piece: $0, expected: file.pieceHashes[$0], isOnlyPiece: file.pieceHashes.count == 1)
+      PieceCheck(
+        piece: $0, layout.place(of: $0), expected: file.pieceHashes[$0], isOnlyPiece: file.pieceHashes.count == 1)
     }
     downloads[tag]!.way = .copying(file, nextPiece: end)
     landDisk.post(.copy(tag, path: file.path, file.facts, checks))

@@ -30,7 +30,7 @@ package enum DownloadEffect: Equatable, Sendable {
   /// Hash the piece away from the pool; `.pieceVerified` answers.
   case verify(PieceCheck, [UInt8])
   /// `.pieceWritten` answers.
-  case write(piece: Int, offset: UInt64, [UInt8])
+  case write(piece: Int, file: Int, offset: UInt64, [UInt8])
   case progress(DownloadProgress)
   /// Ask nothing more of it for this media; one that lied is refused for good.
   case dropSource(PeerID, SourceFault)
@@ -40,14 +40,41 @@ package enum DownloadEffect: Equatable, Sendable {
   case failed(DownloadFailure)
 }
 
-/// What a piece must hash to.
+/// What somebody wants of a media ID, and what is known of it from an earlier run.
+package struct DownloadOptions: Sendable {
+  package var manifest: MediaManifest?
+  /// All of them, verified: one list for each file of the manifest.
+  package var pieceHashes: [[Hash32]]?
+  /// Files by their place in the manifest; nil: all.
+  package var selected: [Int]?
+  /// Pieces come in the order of the files, for players and pipes: none is asked for that lies more than 32 pieces
+  /// behind the first that is missing.
+  package var isInOrder: Bool
+
+  package init(
+    manifest: MediaManifest? = nil, pieceHashes: [[Hash32]]? = nil, selected: [Int]? = nil, isInOrder: Bool = false
+  ) {
+    precondition(
+      pieceHashes == nil || pieceHashes?.count == manifest?.files.count, "the hashes are those of the manifest's files")
+    self.manifest = manifest
+    self.pieceHashes = pieceHashes
+    self.selected = selected
+    self.isInOrder = isInOrder
+  }
+}
+
+/// What a piece must hash to, and where it lies.
 package struct PieceCheck: Equatable, Sendable {
+  /// Counted through all files.
   package let piece: Int
+  package let place: PiecePlace
   package let expected: Hash32
+  /// Of its file.
   package let isOnlyPiece: Bool
 
-  package init(piece: Int, expected: Hash32, isOnlyPiece: Bool) {
+  package init(piece: Int, _ place: PiecePlace, expected: Hash32, isOnlyPiece: Bool) {
     self.piece = piece
+    self.place = place
     self.expected = expected
     self.isOnlyPiece = isOnlyPiece
   }
@@ -80,6 +107,8 @@ package enum SourceFault: Equatable, Sendable, CustomStringConvertible {
   /// The hashes it gave do not make the root of the file.
   case badPieceHashes
   case badPiece(Int)
+  /// It said again and again that it holds what it then refused.
+  case falseClaim(Int)
   /// An answer that does not fit the request, or to none.
   case misbehaved
 
@@ -87,7 +116,7 @@ package enum SourceFault: Equatable, Sendable, CustomStringConvertible {
   package var isForGood: Bool {
     switch self {
     case .refused, .silent: false
-    case .badManifest, .badPieceHashes, .badPiece, .misbehaved: true
+    case .badManifest, .badPieceHashes, .badPiece, .falseClaim, .misbehaved: true
     }
   }
 
@@ -98,6 +127,7 @@ package enum SourceFault: Equatable, Sendable, CustomStringConvertible {
     case .badManifest: "its manifest is not that of this media ID"
     case .badPieceHashes: "its piece hashes do not belong to this file"
     case .badPiece(let piece): "its piece \(piece) has other bytes than were shared"
+    case .falseClaim(let piece): "it says that it holds piece \(piece) and others, and does not give them"
     case .misbehaved: "it answered what was not asked"
     }
   }

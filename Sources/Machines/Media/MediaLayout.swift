@@ -52,6 +52,12 @@ package struct PiecePlace: Equatable, Sendable {
   package let offset: UInt64
   package let byteCount: Int
 
+  package init(file: Int, offset: UInt64, byteCount: Int) {
+    self.file = file
+    self.offset = offset
+    self.byteCount = byteCount
+  }
+
   package var indexInFile: Int { Int(offset / UInt64(Limit.mediaPieceByteCount)) }
   package var blockCount: Int { (byteCount + Limit.mediaBlockByteCount - 1) / Limit.mediaBlockByteCount }
 }

@@ -51,19 +51,54 @@ package struct PieceSet: Equatable, Sendable {
     insert(contentsOf: [UInt8](repeating: 0xFF, count: bytes.count)[...], from: 0)
   }
 
-  /// The lowest piece from `start` on that is not in the set and, where `offered` is given, is in that.
-  package func firstMissing(from start: Int, offered: PieceSet? = nil) -> Int? {
-    var index = start >> 3
-    while index < bytes.count {
-      var free = ~bytes[index]
-      if let offered { free &= offered.bytes[index] }
-      if index == start >> 3 { free &= 0xFF >> UInt8(start & 7) }
-      if free != 0 {
-        let piece = index << 3 + free.leadingZeroBitCount
-        return piece < pieceCount ? piece : nil
+  /// The pieces of a bitmap that begins at piece `first`, a multiple of 8, that are not in this set.
+  package func missing(of bitmap: ArraySlice<UInt8>, from first: Int) -> PieceSet {
+    precondition(first % 8 == 0, "bitmaps begin at whole bytes")
+    var new = PieceSet(pieceCount: pieceCount)
+    new.insert(contentsOf: bitmap, from: first)
+    for index in new.bytes.indices { new.bytes[index] &= ~bytes[index] }
+    new.count = new.bytes.reduce(0) { $0 + $1.nonzeroBitCount }
+    return new
+  }
+
+  /// Calls with each piece of the set, that is also in `offered` where that is given, until told to stop: those from
+  /// `start` on, then those before.
+  package func visit(from start: Int = 0, offered: PieceSet? = nil, _ isToGoOn: (Int) -> Bool) {
+    guard count > 0 else { return }
+    let first = start >> 3
+    let early = 0xFF >> UInt8(start & 7) as UInt8
+    for step in 0...bytes.count {
+      let index = first + step < bytes.count ? first + step : first + step - bytes.count
+      var bits = bytes[index]
+      if let offered { bits &= offered.bytes[index] }
+      // The byte at the start is looked at twice: its later bits first, the others in the end.
+      if step == 0 { bits &= early } else if step == bytes.count { bits &= ~early }
+      while bits != 0 {
+        let bit = bits.leadingZeroBitCount
+        bits &= ~(0x80 >> UInt8(bit))
+        guard isToGoOn(index << 3 + bit) else { return }
       }
-      index += 1
     }
-    return nil
+  }
+
+  package var first: Int? {
+    var found: Int?
+    visit { piece in
+      found = piece
+      return false
+    }
+    return found
+  }
+}
+
+extension PieceSet: Sequence {
+  package func makeIterator() -> [Int].Iterator {
+    var all: [Int] = []
+    all.reserveCapacity(count)
+    visit { piece in
+      all.append(piece)
+      return true
+    }
+    return all.makeIterator()
   }
 }

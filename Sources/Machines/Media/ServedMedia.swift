@@ -6,17 +6,25 @@ import ParleyWire
 package struct ServedMedia: Equatable, Sendable {
   package let manifest: MediaManifest
   package let layout: MediaLayout
-  /// One list for each file of the manifest, in its order.
+  /// One list for each file of the manifest, in its order; empty for a file of which nothing is held.
   package let pieceHashes: [[Hash32]]
+  /// Of files with more than one run of piece hashes, by file: the roots of the runs.
+  private let runRoots: [Int: [Hash32]]
 
   package init(manifest: MediaManifest, pieceHashes: [[Hash32]]) {
     precondition(
       manifest.files.count == pieceHashes.count
-        && zip(manifest.files, pieceHashes).allSatisfy { $0.pieceCount == UInt64($1.count) },
+        && zip(manifest.files, pieceHashes).allSatisfy { $1.isEmpty || $0.pieceCount == UInt64($1.count) },
       "each file has a hash for each of its pieces")
     self.manifest = manifest
     layout = MediaLayout(manifest)
     self.pieceHashes = pieceHashes
+    var runRoots: [Int: [Hash32]] = [:]
+    for (file, hashes) in pieceHashes.enumerated() where hashes.count > 1 {
+      guard MediaTree.uncleCount(pieceCount: hashes.count) > 0 else { continue }
+      runRoots[file] = MediaTree.runRoots(pieceHashes: hashes)
+    }
+    self.runRoots = runRoots
   }
 
   package enum Answer: Equatable, Sendable {
@@ -34,10 +42,7 @@ package struct ServedMedia: Equatable, Sendable {
       let end = min(offset + MediaMessage.manifestPartByteCountMax, bytes.count)
       return .reply(.manifestPart(total: bytes.count, offset: offset, bytes[offset..<end]))
     case .pieceHashes(_, let file, let first, let count):
-      guard pieceHashes.indices.contains(file), count > 0, pieceHashes[file].count - count >= first, first >= 0 else {
-        return .reply(.refused(.unknown))
-      }
-      return .reply(.pieceHashes(pieceHashes[file][first..<first + count].flatMap(\.bytes)[...]))
+      return .reply(run(file, first, count).map { .pieceHashes($0[...]) } ?? .refused(.unknown))
     case .block(_, let file, let index):
       guard let piece = piece(file, index), holding?.contains(piece) != false else {
         return .reply(.refused(.unknown))
@@ -52,6 +57,18 @@ package struct ServedMedia: Equatable, Sendable {
       let bitmap = holding.bytes[(first / 8)...].prefix(MediaMessage.bitmapByteCountMax)
       return .reply(.holding(count: holding.pieceCount, first: first, bitmap: bitmap))
     }
+  }
+
+  /// The hashes of an aligned run of pieces and those beside the way from there to the root.
+  private func run(_ file: Int, _ first: Int, _ count: Int) -> [UInt8]? {
+    guard pieceHashes.indices.contains(file), pieceHashes[file].count > 1 else { return nil }
+    let hashes = pieceHashes[file]
+    guard count == MediaTree.runCount(pieceCount: hashes.count), hashes.indices.contains(first), first % count == 0
+    else { return nil }
+    let uncles = runRoots[file].map {
+      MediaTree.uncles(of: first / count, runRoots: $0, pieceCount: hashes.count)
+    }
+    return hashes[first..<min(first + count, hashes.count)].flatMap(\.bytes) + (uncles ?? []).flatMap(\.bytes)
   }
 
   /// The piece that a block belongs to; nil when there is no such block.
