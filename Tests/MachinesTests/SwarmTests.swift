@@ -6,9 +6,9 @@ import Testing
 @Suite struct SwarmTests {
   /// Issue: 256 MiB to four behind links of 1 Gbit/s in 1.35 times the wire's time, the source sending at most 1.3
   /// copies. Here with half of everything, which is harder: pieces do not become smaller.
-  @Test(arguments: 1...UInt64(2)) func fourReceiversShareWhatTheSourceSendsOnce(_ seed: UInt64) {
+  @Test func fourReceiversShareWhatTheSourceSendsOnce() {
     let files = SwarmFiles([128 << 20])
-    var swarm = SwarmSimulation(files, seed: seed)
+    var swarm = SwarmSimulation(files, seed: 1)
     let rate = 125_000_000 / 2
     swarm.add(rate: rate, nil)
     swarm.add(4, rate: rate, DownloadOptions())

@@ -79,15 +79,16 @@ extension DownloadMachine {
 
   /// Pieces that wait at a spared source and have not begun to come are left to partial holders that have them now,
   /// this one first. Somebody who would then wait for too little keeps them.
-  mutating func spare(for peer: PeerID, _ new: PieceSet) {
+  mutating func spare(for peer: PeerID) {
     guard isPrepared, !options.isInOrder, sources[peer]!.isReady(at: now) else { return }
     var spared: [PeerID] = []
-    for piece in incoming.keys.sorted() where new.contains(piece) {
+    for piece in incoming.keys.sorted() where picker.holderCount(of: piece) > 0 {
       let waiting = incoming[piece]!
       guard waiting.receivedCount == 0, !waiting.isBeingHelped, waiting.source != peer,
         isSpared(sources[waiting.source]!)
       else { continue }
-      let hasRoom = sources[peer]!.requesting == nil && sources[peer]!.hasRoom && mayTakeMore(peer)
+      let hasRoom =
+        sources[peer]!.holds(piece) && sources[peer]!.requesting == nil && sources[peer]!.hasRoom && mayTakeMore(peer)
       guard hasRoom || blocksInFlight - waiting.blockCount >= DownloadSource.windowMin else { continue }
       cancel(piece, of: waiting.source)
       free(piece)

@@ -354,7 +354,7 @@ extension DownloadMachine {
     let next = first + bitmap.count * 8
     if next < count, !sources[peer]!.hasAsked(from: next) { ask(peer, .have(first: next)) }
     fetchHashes()
-    spare(for: peer, new)
+    spare(for: peer)
     pump(peer)
   }
 }
