@@ -64,7 +64,7 @@ struct DownloadSource: Sendable {
     pausedUntil = now
   }
 
-  /// Requests go out a quarter of a window at a time: each costs its share of a message, a read and a change of threads.
+  /// Requests go out a quarter of a window at a time: each costs its share of a message, a read, a change of threads.
   var hasRoom: Bool { blocksInFlight <= window - window / 4 }
 
   func isReady(at now: Instant) -> Bool { !isSlow && pausedUntil <= now }
