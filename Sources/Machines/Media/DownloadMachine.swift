@@ -21,7 +21,7 @@ package struct DownloadMachine: Sendable {
   static let tick = Span.milliseconds(500)
   static let slowAfter = Span.seconds(2)
   static let silentAfter = Span.seconds(8)
-  /// At the end of a download a piece that takes so long, or twice as long as others, is asked of another, too.
+  /// At the end of a download a piece that takes so long is asked of another, too.
   static let lateAfter = Span.milliseconds(200)
   /// A source that lost a piece for being slow rests so long, twice as long each time.
   static let restsFor = Span.seconds(4)
