@@ -276,6 +276,14 @@ package final class Landing {
     return ".parley-\(Base32.encode(bytes)).part"
   }
 
+  /// Removes the part of an earlier run.
+  package static func removePart(_ name: String, in folder: String) {
+    guard isPartName(name), !name.utf8.contains(UInt8(ascii: "/")),
+      let place = try? Place.open(.folder(folder, SafeFileName(received: "")), byteCount: 0)
+    else { return }
+    try? Confined.run(to: place.number) { () throws(DiskError) in place.removePart(named: name) }
+  }
+
   /// When the part of an earlier run was last written to, nanoseconds since 1970; nil when it is gone.
   package static func lastTouched(_ partPath: String) -> Int64? {
     var status = stat()

@@ -122,6 +122,11 @@ extension Place {
     return .folder(folder)
   }
 
+  /// One that an earlier run left, whatever it is.
+  func removePart(named name: String) {
+    if unlinkat(number, name, 0) != 0, errno == EISDIR || errno == EPERM { removeTree(number, name) }
+  }
+
   func remove(_ part: Part) {
     if part.isFolder { removeTree(number, part.name) } else { remove(part.name) }
   }

@@ -51,6 +51,7 @@ final class PartFolder {
   func make(
     isResuming: Bool, reserve: (borrowing Descriptor, String, UInt64) throws(DiskError) -> Void
   ) throws(DiskError) {
+    if isResuming { for entry in files where !entry.isWanted { discard(entry.relative) } }
     // The folders on the way to the last file, the innermost last.
     var names: [String] = []
     var folders: [Descriptor.Box] = []
@@ -67,6 +68,23 @@ final class PartFolder {
       }
       let parent = folders.last?.descriptor.number ?? folder.number
       try make(entry, last, in: parent, isResuming, reserve)
+    }
+  }
+
+  /// What an earlier run wanted and this one does not, so that it does not land half done. Folders that are empty then
+  /// go with it.
+  private func discard(_ relative: String) {
+    var components = relative.unicodeScalars.split(separator: "/").map(String.init)
+    var flags: Int32 = 0
+    while let last = components.popLast() {
+      let parent =
+        components.isEmpty
+        ? fcntl(folder.number, F_DUPFD_CLOEXEC, 0)
+        : openBeneath(folder.number, components.joined(separator: "/"), O_RDONLY | O_DIRECTORY)
+      guard parent >= 0 else { return }
+      defer { close(parent) }
+      guard unlinkat(parent, last, flags) == 0 else { return }
+      flags = AT_REMOVEDIR
     }
   }
 

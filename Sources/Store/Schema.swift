@@ -137,6 +137,13 @@ enum Schema {
 
         PRAGMA user_version = 4;
         """),
+    Migration(
+      script: """
+        -- The files of a folder whose piece hashes are kept, a bit each; empty: all.
+        ALTER TABLE downloads ADD COLUMN selected BLOB NOT NULL DEFAULT x'';
+
+        PRAGMA user_version = 5;
+        """),
   ]
 
   /// Brings the file to the newest version, one transaction a step.

@@ -101,10 +101,10 @@ extension Store {
     try removeDownload(download.id)
     try database.run(
       """
-      INSERT INTO downloads (media, channel, target, part, replacing, manifest, piece_hashes)
-      VALUES (?, ?, ?, ?, ?, ?, ?)
+      INSERT INTO downloads (media, channel, target, part, replacing, manifest, piece_hashes, selected)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?)
       """, .key(download.id.value), .integer(channel), .text(download.targetPath), .text(download.partPath),
-      .flag(download.replacing), .blob(download.manifest), .blob(download.pieceHashes))
+      .flag(download.replacing), .blob(download.manifest), .blob(download.pieceHashes), .blob(download.selected))
     try database.run(
       "INSERT INTO download_bitmaps (download, bitmap) VALUES (?, ?)", .integer(database.lastRow),
       .blob(download.bitmap))
@@ -124,14 +124,14 @@ extension Store {
   package func downloads() throws(StoreError) -> [StoredDownload] {
     try database.rows(
       """
-      SELECT media, channel, target, part, manifest, piece_hashes, bitmap, replacing
+      SELECT media, channel, target, part, manifest, piece_hashes, bitmap, replacing, selected
       FROM downloads JOIN download_bitmaps ON download = id ORDER BY id
       """
     ) { (row) throws(StoreError) in
       StoredDownload(
         id: MediaID(try row.key(0)), channel: try self.channel(row: row.integer(1)), targetPath: row.text(2),
         partPath: row.text(3), manifest: row.blob(4), pieceHashes: row.blob(5), bitmap: row.blob(6),
-        replacing: row.flag(7))
+        replacing: row.flag(7), selected: row.blob(8))
     }
   }
 }

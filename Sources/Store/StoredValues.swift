@@ -167,11 +167,14 @@ package struct StoredDownload: Sendable, Equatable {
   package var bitmap: [UInt8]
   /// Whether an existing file at the target may be replaced.
   package var replacing: Bool
+  /// The files of a folder whose piece hashes are kept, a bit each; empty: all.
+  package var selected: [UInt8]
 
   package init(
     id: MediaID, channel: ChannelID, targetPath: String, partPath: String, manifest: [UInt8], pieceHashes: [UInt8],
-    bitmap: [UInt8], replacing: Bool
+    bitmap: [UInt8], replacing: Bool, selected: [UInt8] = []
   ) {
+    self.selected = selected
     self.id = id
     self.channel = channel
     self.targetPath = targetPath

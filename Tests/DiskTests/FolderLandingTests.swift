@@ -132,6 +132,34 @@ import Testing
     #expect(throws: DiskError.self) { try Landing(target(), byteCount: 5, resuming: first.partName) }
   }
 
+  @Test func whatIsNoLongerWantedGoesAtResuming() throws {
+    let first = try Landing(target(), files([("a/b/c", 5), ("a/d", 6), ("e", 7)]))
+    try first.write([1, 2, 3, 4, 5, 6], at: 0, file: 1)
+    first.abort(keepingPart: true)
+    let less = Landing.Content.folder([
+      Landing.File(relative: "a/b/c", byteCount: 5, isWanted: false),
+      Landing.File(relative: "a/d", byteCount: 6, isBegun: true),
+      Landing.File(relative: "e", byteCount: 7, isWanted: false),
+    ])
+    let second = try Landing(target(), less, resuming: first.partName)
+    let path = try second.finish()
+    #expect(TemporaryFolder.names(in: path) == ["a"] && TemporaryFolder.names(in: path + "/a") == ["d"])
+    #expect(folder.read("trip/a/d") == [1, 2, 3, 4, 5, 6])
+  }
+
+  @Test func aPartOfAnEarlierRunIsRemoved() throws {
+    for content in [files([("a/b", 5)]), Landing.Content.file(byteCount: 3)] {
+      let landing = try Landing(target(), content)
+      landing.abort(keepingPart: true)
+      #expect(Landing.lastTouched(folder.path + "/" + landing.partName) != nil)
+      Landing.removePart(landing.partName, in: folder.path)
+      #expect(folder.names == [])
+    }
+    folder.write([1], "mine")
+    Landing.removePart("mine", in: folder.path)
+    #expect(folder.names == ["mine"])
+  }
+
   @Test func aPartExchangedForALinkIsNotFollowed() throws {
     let outside = TemporaryFolder()
     let landing = try Landing(target(), files([("a", 1)]))
