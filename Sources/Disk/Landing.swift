@@ -202,11 +202,11 @@ package final class Landing {
     return bytes
   }
 
-  /// Whether anything was written there in a single file; true for a folder, and where the file system does not know.
-  package func hasData(offset: UInt64, byteCount: Int) -> Bool {
-    guard case .file(_, let box) = part else { return true }
+  /// Whether anything was written there; true where the file system does not know.
+  package func hasData(offset: UInt64, byteCount: Int, file: Int = 0) -> Bool {
+    guard let number = try? number(of: file) else { return false }
     // Nothing else uses the file's position.
-    let next = lseek(box.descriptor.number, off_t(offset), Int32(PARLEY_SEEK_DATA))
+    let next = lseek(number, off_t(offset), Int32(PARLEY_SEEK_DATA))
     if next < 0 { return errno != ENXIO }
     return UInt64(next) < offset + UInt64(byteCount)
   }

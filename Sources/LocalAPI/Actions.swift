@@ -197,8 +197,12 @@ extension Router {
     return .json(["media_id": .string(id.text)])
   }
 
+  func contents(_ text: String) async throws -> Reply {
+    return .json(JSON(try await node.contents(of: try mediaID(text))))
+  }
+
   func download(_ request: Request) async throws -> Reply {
-    let fields = try Fields(request, known: ["media_id", "folder", "path", "replace"])
+    let fields = try Fields(request, known: ["media_id", "folder", "path", "replace", "only", "executable"])
     let id = try mediaID(try fields.required("media_id"))
     let isReplacing = try fields.bool("replace") ?? false
     let target: DownloadTarget
@@ -207,7 +211,9 @@ extension Router {
     case (nil, let path?): target = .file(path, replacing: isReplacing)
     default: throw Problem.badRequest("give either \"folder\" or \"path\"")
     }
-    let (download, events) = try await node.download(id, to: target)
+    let choice = DownloadChoice(
+      paths: try fields.strings("only") ?? [], isApplyingExecutable: try fields.bool("executable") ?? false)
+    let (download, events) = try await node.download(id, to: target, choice)
     let node = node
     return .stream { outlet in
       let start = RenderedEvent.bytes(type: "started", data: ["media_id": .string(id.text)])

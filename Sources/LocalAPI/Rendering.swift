@@ -84,6 +84,16 @@ extension JSON {
     return members
   }
 
+  package init(_ contents: MediaContents) {
+    self = [
+      "media_id": .string(contents.id.text), "folder": .bool(contents.isFolder), "size": .count(contents.byteCount),
+      "files": .array(
+        contents.files.map {
+          ["path": .string($0.path), "size": .count($0.byteCount), "executable": .bool($0.isExecutable)]
+        }),
+    ]
+  }
+
   package init(_ shared: SharedMedia) {
     self = .object(
       (JSON(shared.media).members ?? []) + [

@@ -84,6 +84,17 @@ struct Fields {
     return text
   }
 
+  func strings(_ name: String) throws(Problem) -> [String]? {
+    guard let value = value(name) else { return nil }
+    let texts = value.array?.compactMap(\.string)
+    guard let texts, texts.count == value.array?.count, !texts.isEmpty, texts.count <= Self.stringCountMax else {
+      throw .badRequest("\"\(name)\" must be an array of 1 to \(Self.stringCountMax) strings")
+    }
+    return texts
+  }
+
+  private static let stringCountMax = 1_000
+
   /// A path of this machine; must be absolute, as the node's own folder is not the caller's.
   func path(_ name: String) throws(Problem) -> String? {
     guard let path = try string(name) else { return nil }

@@ -48,6 +48,7 @@ struct Router: Sendable {
     Route("PUT", "v1/channels/*/hand") { router, request, parts in try await router.hand(parts[0], request) },
     Route("GET", "v1/channels/*/media") { router, _, parts in try await router.media(parts[0]) },
     Route("POST", "v1/channels/*/media") { router, request, parts in try await router.share(parts[0], request) },
+    Route("GET", "v1/media/*") { router, _, parts in try await router.contents(parts[0]) },
     Route("DELETE", "v1/media/*") { router, _, parts in try await router.unshare(parts[0]) },
     Route("POST", "v1/downloads") { router, request, _ in try await router.download(request) },
     Route("POST", "v1/peers/*/messages") { router, request, parts in try await router.tell(parts[0], request) },

@@ -55,9 +55,14 @@ extension Node: NodeServing {
   /// `.finished` or `.failed`; ending the iteration cancels the download. Of the progress only the newest is kept for a
   /// slow reader.
   ///
-  /// Throws `.noSuchMedia` when no message known here announces it.
+  /// A folder comes down beside the target in a hidden folder and takes its name when everything wanted of it is whole;
+  /// a folder is never replaced. The names of its files are made safe one by one. A part of a folder is not served to
+  /// others once it has landed.
+  ///
+  /// Throws `.noSuchMedia` when no message known here announces it, and `.fileTrouble` when a path of the choice is not
+  /// in it.
   public func download(
-    _ id: MediaID, to target: DownloadTarget
+    _ id: MediaID, to target: DownloadTarget, _ choice: DownloadChoice = .all
   ) async throws(ParleyError) -> (DownloadID, AsyncStream<DownloadEvent>) {
     let engine = try await running()
     guard let (joined, message) = hub.announcement(of: id) else { throw .noSuchMedia(id) }
@@ -65,25 +70,32 @@ extension Node: NodeServing {
     let present = await engine.membership.presentPeers(in: joined.id)
     let (stream, continuation) = AsyncStream.makeStream(
       of: DownloadEvent.self, bufferingPolicy: .bufferingNewest(16))
-    let tag = await engine.media.download(
-      DownloadOrder(
-        id: id, channel: joined.id, target: place, folder: SharedFile.absolute(folder),
-        kind: message.kindName, likely: present.filter { $0 == message.sender }
-      ) { news in
-        switch news {
-        case .progress(let progress):
-          continuation.yield(
-            .progress(
-              receivedByteCount: progress.doneByteCount, byteCount: progress.byteCount,
-              sourceCount: progress.sourceCount))
-        case .finished(let path):
-          continuation.yield(.finished(path: path))
-          continuation.finish()
-        case .failed(let end, let kept, let byteCount):
-          continuation.yield(.failed(ParleyError(end, id, kept, byteCount)))
-          continuation.finish()
-        }
-      })
+    var order = DownloadOrder(
+      id: id, channel: joined.id, target: place, folder: SharedFile.absolute(folder),
+      kind: message.kindName, likely: present.filter { $0 == message.sender }
+    ) { news in
+      switch news {
+      case .contents: return
+      case .progress(let progress):
+        continuation.yield(
+          .progress(
+            receivedByteCount: progress.doneByteCount, byteCount: progress.byteCount,
+            sourceCount: progress.sourceCount))
+      case .finished(let path):
+        continuation.yield(.finished(path: path))
+        continuation.finish()
+      case .failed(let end, let kept, let byteCount):
+        continuation.yield(.failed(ParleyError(end, id, kept, byteCount)))
+        continuation.finish()
+      }
+    }
+    order.isApplyingExecutable = choice.isApplyingExecutable
+    if !choice.paths.isEmpty {
+      let manifest = try await manifest(of: id)
+      order.manifest = manifest
+      order.selected = try Self.selection(choice.paths, in: manifest)
+    }
+    let tag = await engine.media.download(order)
     // Not the engine: a stream that somebody keeps must not keep the store open.
     let media = switchboard.media
     continuation.onTermination = { reason in

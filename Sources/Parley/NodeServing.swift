@@ -30,10 +30,12 @@ public protocol NodeServing: Sendable {
   ) async throws(ParleyError) -> SharedMedia
   func unshare(_ id: MediaID) async throws(ParleyError)
   func media(of name: ChannelName) async throws(ParleyError) -> [MediaSummary]
+  /// What it stands for, before anything of it is downloaded.
+  func contents(of id: MediaID) async throws(ParleyError) -> MediaContents
   /// Starts a download; events end with `.finished` or `.failed`.
-  func download(_ id: MediaID, to target: DownloadTarget) async throws(ParleyError) -> (
-    DownloadID, AsyncStream<DownloadEvent>
-  )
+  func download(
+    _ id: MediaID, to target: DownloadTarget, _ choice: DownloadChoice
+  ) async throws(ParleyError) -> (DownloadID, AsyncStream<DownloadEvent>)
   func cancel(_ download: DownloadID) async
 
   /// Events from now on. A subscriber that does not keep up loses what does not fit `bufferingCount` and is told so

@@ -274,6 +274,23 @@ public enum DownloadTarget: Sendable, Equatable {
   case file(String, replacing: Bool)
 }
 
+/// What of a folder is downloaded, and how.
+public struct DownloadChoice: Sendable, Equatable {
+  /// Paths below the folder, of files or of folders with all that is in them; `*` stands for any characters but a
+  /// slash, `?` for one. Empty: everything.
+  public var paths: [String]
+  /// Whether files become executable that were so where they were shared. They are somebody else's programs.
+  public var isApplyingExecutable: Bool
+
+  public init(paths: [String] = [], isApplyingExecutable: Bool = false) {
+    self.paths = paths
+    self.isApplyingExecutable = isApplyingExecutable
+  }
+
+  /// Everything, and nothing executable.
+  public static let all = DownloadChoice()
+}
+
 /// How a download goes; `finished` or `failed` is the last.
 public enum DownloadEvent: Sendable, Equatable {
   /// Verified and written so far, in bytes, of how many, from how many members at once.

@@ -118,10 +118,15 @@ final class FakeNode: NodeServing {
         media: Self.media, kind: "file", sender: Self.ben, senderName: "Ben", holderCount: 2, isHeldHere: false)
     ]
   }
-  func download(_ id: MediaID, to target: DownloadTarget) async throws(ParleyError) -> (
-    DownloadID, AsyncStream<DownloadEvent>
-  ) {
-    try note("download \(id) \(target)")
+  func contents(of id: MediaID) async throws(ParleyError) -> MediaContents {
+    try note("contents \(id)")
+    return MediaContents(
+      id: id, isFolder: true, byteCount: 3, files: [ContainedFile(path: "a/b", byteCount: 3, isExecutable: true)])
+  }
+  func download(
+    _ id: MediaID, to target: DownloadTarget, _ choice: DownloadChoice
+  ) async throws(ParleyError) -> (DownloadID, AsyncStream<DownloadEvent>) {
+    try note("download \(id) \(target)" + (choice == .all ? "" : " \(choice.paths) \(choice.isApplyingExecutable)"))
     let (stream, continuation) = AsyncStream<DownloadEvent>.makeStream()
     let (events, isEndless) = state.withLock { ($0.downloadEvents, $0.isDownloadEndless) }
     for event in events { continuation.yield(event) }

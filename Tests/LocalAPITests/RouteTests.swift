@@ -61,6 +61,9 @@ extension HTTPTests.RouteTests {
     Case(
       method: "POST", target: "/v1/channels/team/media", body: #"{"path":"/tmp/x","original":true}"#, status: 201,
       call: "share /tmp/x original_photo team", answer: #""notes":[]"#),
+    Case(
+      method: "GET", target: "/v1/media/\(id)", status: 200, call: "contents \(id)",
+      answer: #""files":[{"path":"a/b","size":3,"executable":true}]"#),
     Case(method: "DELETE", target: "/v1/media/\(id)", status: 200, call: "unshare \(id)", answer: id),
     Case(
       method: "POST", target: "/v1/peers/Ben%20B/messages", body: #"{"body":"psst"}"#, status: 202,
@@ -105,6 +108,8 @@ extension HTTPTests.RouteTests {
     ("POST", "/v1/channels/team/media", #"{"path":"/a","as":"song"}"#, 400, "bad_request"),
     ("DELETE", "/v1/media/short", nil, 400, "bad_media_id"),
     ("POST", "/v1/downloads", #"{"media_id":"\#(id)"}"#, 400, "bad_request"),
+    ("POST", "/v1/downloads", #"{"media_id":"\#(id)","folder":"/","only":"a"}"#, 400, "bad_request"),
+    ("POST", "/v1/downloads", #"{"media_id":"\#(id)","folder":"/","only":[1]}"#, 400, "bad_request"),
   ])
   func whatIsWrongIsSaidSo(_ method: String, _ target: String, _ body: String?, _ status: Int, _ code: String)
     async throws

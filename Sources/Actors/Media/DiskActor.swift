@@ -23,7 +23,7 @@ package enum DiskMail: Sendable {
   case verify(UInt32, PieceCheck, [UInt8])
   case write(UInt32, piece: Int, file: Int = 0, offset: UInt64, [UInt8])
   /// Pieces of a file that is held here already, checked on the way.
-  case copy(UInt32, path: String, FileFacts, [PieceCheck])
+  case copy(UInt32, HeldFile, [PieceCheck])
   /// What was written shall survive a crash; then let the store know.
   case synchronize(UInt32, [StoreWrite])
   case finish(UInt32)
@@ -126,7 +126,7 @@ package actor DiskActor {
         try landing.write(bytes, at: offset, file: file)
         return .written(tag, piece: piece)
       }
-    case .copy(let tag, let path, let facts, let checks): return copy(tag, path, facts, checks)
+    case .copy(let tag, let file, let checks): return copy(tag, file, checks)
     case .synchronize(let tag, let writes):
       return attempt(tag) { (landing) throws(DiskError) in
         try landing.synchronize()
@@ -161,12 +161,18 @@ package actor DiskActor {
 
   /// Keeps at most 64 files open.
   private func read(_ read: ServedRead, _ source: FileSource) throws(DiskError) -> [UInt8] {
-    let key = ReaderKey(media: read.media, file: read.file)
+    try bytes(read.media, read.file, source, offset: read.offset, byteCount: read.byteCount)
+  }
+
+  private func bytes(
+    _ media: MediaID, _ file: Int, _ source: FileSource, offset: UInt64, byteCount: Int
+  ) throws(DiskError) -> [UInt8] {
+    let key = ReaderKey(media: media, file: file)
     if readers[key] == nil {
       if readers.count >= 64 { readers = [:] }
       readers[key] = try SharedFileReader(source)
     }
-    do { return try readers[key]!.read(offset: read.offset, byteCount: read.byteCount) } catch {
+    do { return try readers[key]!.read(offset: offset, byteCount: byteCount) } catch {
       readers[key] = nil
       throw error
     }
@@ -204,8 +210,9 @@ package actor DiskActor {
   private func recheck(_ tag: UInt32, _ checks: [PieceCheck]) -> DiskNews? {
     guard let landing = landings[tag] else { return nil }
     let good = checks.filter { check in
-      guard landing.hasData(offset: check.place.offset, byteCount: check.place.byteCount),
-        let bytes = try? landing.read(offset: check.place.offset, byteCount: check.place.byteCount)
+      let place = check.place
+      guard landing.hasData(offset: place.offset, byteCount: place.byteCount, file: place.file),
+        let bytes = try? landing.read(offset: place.offset, byteCount: place.byteCount, file: place.file)
       else {
         return false
       }
@@ -214,21 +221,23 @@ package actor DiskActor {
     return .rechecked(tag, good: good.map(\.piece))
   }
 
-  private func copy(_ tag: UInt32, _ path: String, _ facts: FileFacts, _ checks: [PieceCheck]) -> DiskNews? {
+  private func copy(_ tag: UInt32, _ held: HeldFile, _ checks: [PieceCheck]) -> DiskNews? {
     guard let landing = landings[tag] else { return nil }
-    let reader: SharedFileReader
-    do throws(DiskError) { reader = try SharedFileReader(FileSource(root: path, facts: facts)) } catch {
-      return .copyFailed(tag, error)
-    }
+    // Another file may stand there by the next time.
+    defer { readers = [:] }
     for check in checks {
+      let (source, place) = (held.sources[check.place.file], check.place)
       let bytes: [UInt8]
       do throws(DiskError) {
-        bytes = try reader.read(offset: check.place.offset, byteCount: check.place.byteCount)
-        guard check.accepts(bytes) else { throw .changed(path: path) }
+        bytes = try self.bytes(
+          held.manifest.id, place.file, source, offset: place.offset, byteCount: place.byteCount)
+        guard check.accepts(bytes) else { throw .changed(path: source.path) }
       } catch {
         return .copyFailed(tag, error)
       }
-      do throws(DiskError) { try landing.write(bytes, at: check.place.offset) } catch { return .failed(tag, error) }
+      do throws(DiskError) { try landing.write(bytes, at: place.offset, file: place.file) } catch {
+        return .failed(tag, error)
+      }
     }
     return .copied(tag)
   }

@@ -16,6 +16,14 @@ package struct DownloadOrder: Sendable {
   package let kind: String
   /// Members to ask first.
   package let likely: [PeerID]
+  /// Known already, such as from `MediaActor.contents`.
+  package var manifest: MediaManifest?
+  /// Files by their place in that manifest; nil: all.
+  package var selected: [Int]?
+  /// Whether files become executable that were so where they were shared.
+  package var isApplyingExecutable = false
+  /// Nothing is landed: it ends with `.contents` once the manifest is there.
+  package var isForContents = false
   /// Called in order, the end last; must not block.
   package let report: @Sendable (DownloadNews) -> Void
 
@@ -31,6 +39,22 @@ package struct DownloadOrder: Sendable {
     self.likely = likely
     self.report = report
   }
+
+  func wantedByteCount(_ manifest: MediaManifest) -> UInt64 {
+    guard let selected else { return manifest.byteCount }
+    return selected.reduce(0) { $0 + manifest.files[$1].byteCount }
+  }
+
+  /// What comes down. `holding`: pieces that an earlier run left.
+  func content(_ manifest: MediaManifest, holding: PieceSet?) -> Landing.Content {
+    let wanted = selected.map(Set.init)
+    let layout = MediaLayout(manifest)
+    return Landing.Content(
+      manifest, isWanted: { wanted?.contains($0) ?? true },
+      isBegun: { file in holding.map { holding in layout.pieces(of: file).contains { holding.contains($0) } } ?? false
+      },
+      isApplyingExecutable: isApplyingExecutable)
+  }
 }
 
 /// A download that broke off: what it takes to go on.
@@ -38,45 +62,91 @@ package struct KeptDownload: Sendable {
   let folder: String
   let partName: String
   let manifest: MediaManifest
-  let pieceHashes: [Hash32]
+  /// One list for each file; empty for those that were not wanted.
+  let hashes: [[Hash32]]
+  /// Pieces counted through all files.
   let holding: PieceSet
 
-  init(folder: String, partName: String, manifest: MediaManifest, pieceHashes: [Hash32], holding: PieceSet) {
+  init(folder: String, partName: String, manifest: MediaManifest, hashes: [[Hash32]], holding: PieceSet) {
     self.folder = folder
     self.partName = partName
     self.manifest = manifest
-    self.pieceHashes = pieceHashes
+    self.hashes = hashes
     self.holding = holding
   }
 
   /// Nil when it does not hang together.
   package init?(_ stored: StoredDownload) {
     guard let manifest = try? MediaManifest(decoding: stored.manifest), manifest.id == stored.id,
-      manifest.files.count == 1, let file = manifest.files.first, stored.pieceHashes.count % 32 == 0,
       stored.partPath.hasPrefix(stored.targetPath + "/"),
-      let holding = PieceSet(pieceCount: Int(clamping: file.pieceCount), bytes: stored.bitmap)
-    else { return nil }
-    let hashes = stride(from: 0, to: stored.pieceHashes.count, by: 32).compactMap {
-      Hash32(bytes: stored.pieceHashes[$0..<$0 + 32])
-    }
-    guard hashes.count == holding.pieceCount,
-      MediaTree.root(pieceHashes: hashes, byteCount: file.byteCount) == file.root
+      let holding = PieceSet(pieceCount: MediaLayout(manifest).pieceCount, bytes: stored.bitmap),
+      let hashes = Self.split(stored.pieceHashes, manifest, isKnown: stored.selected)
     else { return nil }
     self.init(
       folder: stored.targetPath, partName: String(stored.partPath.dropFirst(stored.targetPath.count + 1)),
-      manifest: manifest, pieceHashes: hashes, holding: holding)
+      manifest: manifest, hashes: hashes, holding: holding)
+  }
+
+  /// `isKnown`: a bit for each file, the highest of each byte first; empty: all. Checked against the roots.
+  private static func split(_ bytes: [UInt8], _ manifest: MediaManifest, isKnown: [UInt8]) -> [[Hash32]]? {
+    guard isKnown.isEmpty || isKnown.count == (manifest.files.count + 7) / 8 else { return nil }
+    var hashes: [[Hash32]] = []
+    var start = 0
+    for (index, file) in manifest.files.enumerated() {
+      guard isKnown.isEmpty || isKnown[index / 8] & (0x80 >> UInt8(index % 8)) != 0 else {
+        hashes.append([])
+        continue
+      }
+      let count = Int(clamping: file.pieceCount)
+      guard count <= (bytes.count - start) / 32 else { return nil }
+      let list = (0..<count).map { Hash32(bytes: bytes[(start + $0 * 32)..<(start + $0 * 32 + 32)])! }
+      guard MediaTree.root(pieceHashes: list, byteCount: file.byteCount) == file.root else { return nil }
+      hashes.append(list)
+      start += count * 32
+    }
+    return start == bytes.count ? hashes : nil
+  }
+
+  /// Whether these hashes are all that is needed for those files (nil: all).
+  func knowsHashes(of selected: [Int]?) -> Bool {
+    (selected ?? Array(manifest.files.indices)).allSatisfy { UInt64(hashes[$0].count) == manifest.files[$0].pieceCount }
+  }
+
+  var heldByteCount: UInt64 {
+    let layout = MediaLayout(manifest)
+    return (0..<layout.pieceCount).reduce(0) { $0 + (holding.contains($1) ? UInt64(layout.byteCount(of: $1)) : 0) }
+  }
+
+  /// What may be found in the part: more may have been written than the store was told.
+  func checks(of selected: [Int]?) -> [PieceCheck] {
+    let layout = MediaLayout(manifest)
+    var checks: [PieceCheck] = []
+    for file in selected ?? Array(manifest.files.indices) where !hashes[file].isEmpty {
+      let pieces = layout.pieces(of: file)
+      for piece in pieces {
+        checks.append(
+          PieceCheck(
+            piece: piece, layout.place(of: piece), expected: hashes[file][piece - pieces.lowerBound],
+            isOnlyPiece: pieces.count == 1))
+      }
+    }
+    return checks
   }
 
   /// Blocks.
-  package func removePart() {
-    let target = Landing.Target.folder(folder, SafeFileName(received: partName))
-    let landing = try? Landing(target, byteCount: manifest.files[0].byteCount, resuming: partName)
-    landing?.abort(keepingPart: false)
-  }
+  package func removePart() { Landing.removePart(partName, in: folder) }
 
   func stored(_ channel: ChannelID) -> StoredDownload {
-    StoredDownload(
+    let isAll = knowsHashes(of: nil)
+    var known = [UInt8](repeating: 0, count: isAll ? 0 : (manifest.files.count + 7) / 8)
+    if !isAll {
+      for (index, list) in hashes.enumerated() where UInt64(list.count) == manifest.files[index].pieceCount {
+        known[index / 8] |= 0x80 >> UInt8(index % 8)
+      }
+    }
+    return StoredDownload(
       id: manifest.id, channel: channel, targetPath: folder, partPath: folder + "/" + partName,
-      manifest: manifest.encoded, pieceHashes: pieceHashes.flatMap(\.bytes), bitmap: holding.bytes, replacing: false)
+      manifest: manifest.encoded, pieceHashes: hashes.flatMap { $0.flatMap(\.bytes) }, bitmap: holding.bytes,
+      replacing: false, selected: known)
   }
 }

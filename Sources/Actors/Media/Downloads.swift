@@ -17,6 +17,8 @@ package enum DownloadEnd: Error, Sendable {
 
 package enum DownloadNews: Sendable {
   case progress(DownloadProgress)
+  /// Of an order for contents alone: the end.
+  case contents(MediaManifest)
   case finished(path: String)
   /// So many bytes are kept, and the next download of it to the same folder goes on from there.
   case failed(DownloadEnd, keptByteCount: UInt64, byteCount: UInt64)
@@ -40,6 +42,10 @@ final class Download {
   var kept: KeptDownload?
   /// Pieces of the kept part that are still to be checked, and those found good.
   var unchecked: ArraySlice<PieceCheck> = []
+  /// Of `copying`, those in hand included.
+  var copiedByteCount: UInt64 = 0
+  /// Of `copying`.
+  var wantedByteCount: UInt64 = 0
   var good: PieceSet?
   var partName: String?
   /// The disk is giving it its name: too late to give it up.
@@ -73,7 +79,7 @@ final class Download {
   var channel: ChannelID { order.channel }
   var isWaiting: Bool { if case .waiting = way { true } else { false } }
   var isOnNetwork: Bool { if case .network = way { true } else { false } }
-  var pieceHashes: [Hash32]? { machine.pieceHashes?.first ?? kept?.pieceHashes }
+  var hashes: [[Hash32]]? { machine.pieceHashes ?? kept?.hashes }
 }
 
 /// Bounds and times of downloads.
@@ -99,7 +105,8 @@ extension MediaActor {
     nextTag = nextTag % ((1 << 30) - 1) + 1
     let isOnly = !downloads.values.contains { $0.id == order.id && $0.isRecorded }
     downloads[tag] = Download(
-      machine: Self.machine(order.id, tag), order: order, isRecorded: isOnly)
+      machine: Self.machine(order.id, tag, DownloadOptions(manifest: order.manifest, selected: order.selected)),
+      order: order, isRecorded: isOnly && !order.isForContents)
     startNext()
     flush()
     return tag
@@ -130,8 +137,10 @@ extension MediaActor {
   private func start(_ tag: UInt32) {
     let order = downloads[tag]!.order
     if let file = held[order.id] {
+      if order.isForContents { return tell(tag, file.manifest) }
       downloads[tag]!.way = .copying(file, nextPiece: 0)
-      landDisk.post(.land(tag, order.target, Landing.Content(file.manifest), resuming: nil))
+      downloads[tag]!.wantedByteCount = order.wantedByteCount(file.manifest)
+      landDisk.post(.land(tag, order.target, order.content(file.manifest, holding: nil), resuming: nil))
       return
     }
     if downloads[tag]!.isRecorded, let found = kept.removeValue(forKey: order.id) {
@@ -139,7 +148,10 @@ extension MediaActor {
         downloads[tag]!.kept = found
         downloads[tag]!.recordedCount = found.holding.count
         downloads[tag]!.machine = Self.machine(
-          order.id, tag, DownloadOptions(manifest: found.manifest, pieceHashes: [found.pieceHashes]))
+          order.id, tag,
+          DownloadOptions(
+            manifest: found.manifest, pieceHashes: found.knowsHashes(of: order.selected) ? found.hashes : nil,
+            selected: order.selected))
       } else {
         // It goes elsewhere this time; the old part would lie there for ever.
         discard(found)
@@ -165,16 +177,26 @@ extension MediaActor {
     switchboard.store.post(.apply([.downloadRemove(found.manifest.id)]))
   }
 
+  /// Ends an order for contents alone.
+  private func tell(_ tag: UInt32, _ manifest: MediaManifest) {
+    download(tag, .stopped)
+    guard let done = downloads.removeValue(forKey: tag) else { return }
+    done.order.report(.contents(manifest))
+    flush()
+    closeIdle(done.wanted)
+    startNext()
+  }
+
   /// Ends it. What is verified and written is kept unless the disk refused, so that the next one goes on from there.
   func fail(_ tag: UInt32, _ end: DownloadEnd) {
     download(tag, .stopped)
     guard let failed = downloads.removeValue(forKey: tag) else { return }
     withdraw(tag, failed)
-    let byteCount = failed.machine.manifest?.files.first?.byteCount ?? 0
+    let byteCount = failed.machine.manifest.map(failed.order.wantedByteCount) ?? 0
     var keptByteCount: UInt64 = 0
     if let record = toKeep(failed, end) {
       kept[failed.id] = record
-      keptByteCount = min(UInt64(record.holding.count) * UInt64(Limit.mediaPieceByteCount), byteCount)
+      keptByteCount = record.heldByteCount
       // Without an open part file what the store has still holds.
       if failed.partName != nil { landDisk.post(.keep(tag, [.download(record.stored(failed.channel))])) }
     } else {
@@ -197,10 +219,10 @@ extension MediaActor {
 
   private func record(_ download: Download, _ partName: String) -> KeptDownload? {
     guard download.machine.holding.count > 0, let manifest = download.machine.manifest,
-      let hashes = download.pieceHashes
+      let hashes = download.hashes
     else { return nil }
     return KeptDownload(
-      folder: download.order.folder, partName: partName, manifest: manifest, pieceHashes: hashes,
+      folder: download.order.folder, partName: partName, manifest: manifest, hashes: hashes,
       holding: download.machine.holding)
   }
 
@@ -210,10 +232,12 @@ extension MediaActor {
     let isOffered = offered[done.id] == tag
     if isOffered { offered[done.id] = nil }
     var writes: [StoreWrite] = done.isRecorded ? [.downloadRemove(done.id)] : []
-    if done.isOnNetwork, let manifest = done.machine.manifest, let hashes = done.pieceHashes,
-      case let source?? = sources.first
+    let places = sources.compactMap(\.self)
+    // A part of a folder is not served once it has landed: what is shared is shared whole.
+    if done.isOnNetwork, let manifest = done.machine.manifest, let hashes = done.hashes,
+      let root = places.first?.root, places.count == manifest.files.count, hashes.count == places.count
     {
-      let file = HeldFile(path: source.root, facts: source.facts, manifest: manifest, pieceHashes: hashes)
+      let file = HeldFile(path: root, manifest: manifest, hashes: hashes, sources: places)
       hold(file, in: done.channel)
       writes.append(.share(file.stored(in: done.channel, kind: done.order.kind)))
       for read in done.readsWhileLanding { self.read(read) }
@@ -315,14 +339,14 @@ extension MediaActor {
       if let link = outbound[peer] { send(.request(number, request), link) }
     case .cancel(let peer, let number): if let link = outbound[peer] { send(.cancel(number), link) }
     case .prepare(let manifest):
-      guard manifest.files.count == 1 else {
-        return fail(tag, .media(.severalFiles(count: manifest.files.count)))
-      }
+      if current.order.isForContents { return tell(tag, manifest) }
       landDisk.post(
         .land(
-          tag, current.order.target, Landing.Content(manifest), resuming: current.kept?.partName))
+          tag, current.order.target, current.order.content(manifest, holding: current.kept?.holding),
+          resuming: current.kept?.partName))
     case .verify(let check, let bytes): landDisk.post(.verify(tag, check, bytes))
-    case .write(let piece, _, let offset, let bytes): landDisk.post(.write(tag, piece: piece, offset: offset, bytes))
+    case .write(let piece, let file, let offset, let bytes):
+      landDisk.post(.write(tag, piece: piece, file: file, offset: offset, bytes))
     case .progress(let progress): current.order.report(.progress(progress))
     case .dropSource(let peer, let fault): dropped(tag, peer, fault)
     case .wake(let instant):
@@ -400,8 +424,8 @@ extension MediaActor {
     guard let current = downloads[tag] else { return }
     downloads[tag]!.partName = partName
     if case .copying = current.way { return copyMore(tag) }
-    guard let file = current.machine.manifest?.files.first else { return }
-    let none = PieceSet(pieceCount: Int(file.pieceCount))
+    guard let layout = current.machine.layout else { return }
+    let none = PieceSet(pieceCount: layout.pieceCount)
     guard isResumed, let kept = current.kept else {
       // What was kept is gone, or not as it was left.
       if current.recordedCount > 0 { switchboard.store.post(.apply([.downloadRemove(current.id)])) }
@@ -411,12 +435,7 @@ extension MediaActor {
     }
     // The file lay about meanwhile, and more may have been written than the store was told: all in it is checked.
     downloads[tag]!.good = none
-    let layout = MediaLayout(kept.manifest)
-    downloads[tag]!.unchecked =
-      kept.pieceHashes.enumerated().map {
-        PieceCheck(
-          piece: $0.offset, layout.place(of: $0.offset), expected: $0.element, isOnlyPiece: kept.pieceHashes.count == 1)
-      }[...]
+    downloads[tag]!.unchecked = kept.checks(of: current.order.selected)[...]
     recheckMore(tag)
   }
 
@@ -433,19 +452,43 @@ extension MediaActor {
 
   /// Held here already: no network.
   private func copyMore(_ tag: UInt32) {
-    guard case .copying(let file, let nextPiece)? = downloads[tag]?.way else { return }
-    let total = file.facts.byteCount
-    let done = min(UInt64(nextPiece) * UInt64(Limit.mediaPieceByteCount), total)
-    downloads[tag]!.order.report(
-      .progress(DownloadProgress(doneByteCount: done, byteCount: total, sourceCount: 0)))
-    guard nextPiece < file.pieceHashes.count else { return land(tag) }
-    let end = min(nextPiece + DownloadRule.piecesAtOnce, file.pieceHashes.count)
-    let layout = MediaLayout(file.manifest)
-    let checks = (nextPiece..<end).map {
-      PieceCheck(
-        piece: $0, layout.place(of: $0), expected: file.pieceHashes[$0], isOnlyPiece: file.pieceHashes.count == 1)
+    guard case .copying(let file, let nextPiece)? = downloads[tag]?.way, let order = downloads[tag]?.order else {
+      return
     }
-    downloads[tag]!.way = .copying(file, nextPiece: end)
-    landDisk.post(.copy(tag, path: file.path, file.facts, checks))
+    let layout = file.layout
+    var checks: [PieceCheck] = []
+    var next = nextPiece
+    while next < layout.pieceCount, checks.count < DownloadRule.piecesAtOnce {
+      let place = layout.place(of: next)
+      let pieces = layout.pieces(of: place.file)
+      // In ascending order.
+      guard order.selected.map({ Self.contains($0, place.file) }) ?? true else {
+        next = pieces.upperBound
+        continue
+      }
+      checks.append(
+        PieceCheck(
+          piece: next, place, expected: file.hashes[place.file][place.indexInFile], isOnlyPiece: pieces.count == 1))
+      next += 1
+    }
+    order.report(
+      .progress(
+        DownloadProgress(
+          doneByteCount: downloads[tag]!.copiedByteCount, byteCount: downloads[tag]!.wantedByteCount, sourceCount: 0)))
+    guard !checks.isEmpty else { return land(tag) }
+    downloads[tag]!.copiedByteCount += checks.reduce(0) { $0 + UInt64($1.place.byteCount) }
+    downloads[tag]!.way = .copying(file, nextPiece: next)
+    landDisk.post(.copy(tag, file, checks))
+  }
+
+  /// Of ascending numbers.
+  private static func contains(_ numbers: [Int], _ number: Int) -> Bool {
+    var (low, high) = (0, numbers.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if numbers[middle] == number { return true }
+      if numbers[middle] < number { low = middle + 1 } else { high = middle }
+    }
+    return false
   }
 }

@@ -13,6 +13,7 @@ package struct HeldFile: Sendable {
   /// Of each file of the manifest, in its order.
   package let hashes: [[Hash32]]
   package let sources: [FileSource]
+  let layout: MediaLayout
 
   package init(path: String, manifest: MediaManifest, hashes: [[Hash32]], sources: [FileSource]) {
     precondition(
@@ -21,6 +22,7 @@ package struct HeldFile: Sendable {
     self.manifest = manifest
     self.hashes = hashes
     self.sources = sources
+    layout = MediaLayout(manifest)
   }
 
   /// A single file.
@@ -36,9 +38,7 @@ package struct HeldFile: Sendable {
   }
 
   /// Of the first file.
-  package var facts: FileFacts { sources[0].facts }
-  /// Of the first file.
-  package var pieceHashes: [Hash32] { hashes[0] }
+  var facts: FileFacts { sources[0].facts }
 }
 
 // How it is kept across restarts.

@@ -3,7 +3,7 @@ enum CommandTable {
   static let sections: [(title: String, commands: [Command])] = [
     ("Talk", [chat, send, tell, hand, history, search, watch]),
     ("Channels", [join, leave, channels, members]),
-    ("Files", [share, unshare, media, download]),
+    ("Files", [share, unshare, media, files, download]),
     ("The node", [up, down, status, id]),
   ]
   static let all = sections.flatMap(\.commands)
@@ -194,13 +194,21 @@ enum CommandTable {
     name: "media", arguments: [.init("CHANNEL")], summary: "list the files shared in a channel",
     examples: [.init("parley media team", "ID, name, size, from whom, how many have it")], run: MediaCommands.media)
 
+  static let files = Command(
+    name: "files", arguments: [.init("MEDIA_ID")], summary: "list what is in a shared folder",
+    details: "Size and path of each file; nothing else of it is fetched.",
+    examples: [.init("parley files ID", "before downloading it")], run: MediaCommands.files)
+
   static let download = Command(
     name: "download", arguments: [.init("MEDIA_ID")],
     options: [
       .init(name: "--output", short: "-o", value: "PATH", help: "where to; - for standard output"),
-      .init(name: "--force", help: "replace PATH if it exists"),
+      .init(name: "--force", help: "replace PATH if it exists; a folder never is"),
+      .init(
+        name: "--only", value: "PATH", isRepeatable: true, help: "of a folder, these files or subfolders; * and ? too"),
+      .init(name: "--executable", help: "of a folder, make programs executable as they were"),
     ],
-    summary: "download a shared file",
+    summary: "download a shared file or folder",
     details: """
       Without -o it goes into the current folder under the sender's name for it, made safe; a name
       that is taken gets a number. Every part is checked before it is written. Prints the path.
@@ -209,5 +217,6 @@ enum CommandTable {
       .init("parley download ID", "into this folder"),
       .init("parley download ID -o plan.pdf", "under this name"),
       .init("parley download ID -o - | less", "to another program"),
+      .init("parley download ID --only docs --only '*.jpg'", "a part of a folder"),
     ], run: MediaCommands.download)
 }

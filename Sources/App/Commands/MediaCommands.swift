@@ -94,17 +94,39 @@ enum MediaCommands {
       + "\(size)  from \(from)  \(held)\(here)"
   }
 
+  static func files(_ invocation: Invocation) throws {
+    let contents = try NodeClient(home: Home.path(invocation)).call("GET", ["media", invocation["MEDIA_ID"]])
+    for file in contents["files"]?.array ?? [] {
+      Terminal.line(invocation.isJSON ? file.text : line(ofFile: file))
+    }
+  }
+
+  static func line(ofFile file: JSON) -> String {
+    let size = file["size"]?.number.map(Presenter.byteCount) ?? "?"
+    return Help.padded("", to: 9 - size.count) + size + (file["executable"]?.bool == true ? " * " : "   ")
+      + (file["path"]?.string?.escapedLine ?? "?")
+  }
+
   static func download(_ invocation: Invocation) throws {
     let client = try NodeClient(home: Home.path(invocation))
     let id = invocation["MEDIA_ID"]
-    if invocation.value("--output") == "-" { return try stream(id, client) }
-    let target: [JSON.Field]
+    if invocation.value("--output") == "-" {
+      guard !invocation.has("--only") else {
+        throw Failure.usage("--only gives a folder, which needs a place on the disk")
+      }
+      return try stream(id, client)
+    }
+    var target: [JSON.Field]
     if let output = invocation.value("--output") {
       target = [.init("path", .string(Home.absolute(output))), .init("replace", .bool(invocation.has("--force")))]
     } else {
       guard !invocation.has("--force") else { throw Failure.usage("--force needs -o PATH, the file to replace") }
       target = [.init("folder", .string(Home.absolute(".")))]
     }
+    if invocation.has("--only") {
+      target.append(.init("only", .array(invocation.values("--only").map { .string($0) })))
+    }
+    if invocation.has("--executable") { target.append(.init("executable", .bool(true))) }
     let path = try download(id, to: target, client, isJSON: invocation.isJSON)
     if !invocation.isJSON { Terminal.line(path.escapedLine) }
   }

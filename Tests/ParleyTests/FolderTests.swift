@@ -1,0 +1,123 @@
+import Glibc
+import Parley
+import Testing
+
+/// Folders from one node to another, whole and in part.
+@Suite(.serialized, .timeLimit(.minutes(2)))
+struct FolderTests {
+  private func pair(_ text: String) async throws -> (ChannelName, RunningNode, RunningNode) {
+    let channel = try name(text)
+    let ana = try await RunningNode("Ana")
+    let ben = try await RunningNode("Ben")
+    try await ana.node.join(channel, secret: .open)
+    try await ben.node.join(channel, secret: .open)
+    try await ana.node.wait(for: ben.node.peerID, in: channel)
+    try await ben.node.wait(for: ana.node.peerID, in: channel)
+    return (channel, ana, ben)
+  }
+
+  private static let contents: [(path: String, byteCount: Int)] = [
+    ("a.txt", 5), ("docs/deep/b.bin", 3 << 20 + 17), ("docs/empty", 0), ("docs/run.sh", 16_384), ("z?.jpg", 1 << 20),
+  ]
+
+  private static func bytes(_ byteCount: Int) -> [UInt8] {
+    (0..<byteCount).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+  }
+
+  private func makeFolder(_ home: TemporaryHome) throws -> String {
+    for folder in ["trip", "trip/docs", "trip/docs/deep"] { mkdir(home.path + "/" + folder, 0o700) }
+    for file in Self.contents { _ = try home.write(Self.bytes(file.byteCount), "trip/" + file.path) }
+    chmod(home.path + "/trip/docs/run.sh", 0o755)
+    return home.path + "/trip"
+  }
+
+  @Test func aFolderArrivesWholeAndIsServedOn() async throws {
+    let (channel, ana, ben) = try await pair("folder-tests-whole")
+    let shared = try await ana.node.share(path: makeFolder(ana.home), in: channel)
+    try await ben.node.wait { try await $0.history(of: channel, limit: 1).first?.media?.id == shared.id }
+    #expect(try await ben.node.history(of: channel, limit: 1).first?.media?.isFolder == true)
+
+    let contents = try await ben.node.contents(of: shared.id)
+    #expect(contents.isFolder && contents.byteCount == shared.byteCount)
+    #expect(contents.files.map(\.path) == Self.contents.map(\.path))
+    #expect(contents.files.map(\.byteCount) == Self.contents.map { UInt64($0.byteCount) })
+    #expect(contents.files.map(\.isExecutable) == [false, false, false, true, false])
+    #expect(try await ana.node.contents(of: shared.id) == contents)
+
+    let landed = try await finish(ben.node.download(shared.id, to: .folder(ben.home.path)))
+    #expect(landed == ben.home.path + "/trip")
+    for file in Self.contents {
+      let path = landed + "/" + (file.path == "z?.jpg" ? "z_.jpg" : file.path)
+      #expect(try TemporaryHome.read(path) == Self.bytes(file.byteCount), "\(file.path)")
+    }
+    #expect(access(landed + "/docs/run.sh", X_OK) != 0, "nobody asked for programs")
+    // It is here already, and the name is taken.
+    let second = try await finish(
+      ben.node.download(shared.id, to: .folder(ben.home.path), DownloadChoice(isApplyingExecutable: true)))
+    #expect(second == ben.home.path + "/trip (2)")
+    #expect(access(second + "/docs/run.sh", X_OK) == 0)
+    let third = try await RunningNode("Cleo")
+    try await third.node.join(channel, secret: .open)
+    try await third.node.wait(for: ben.node.peerID, in: channel)
+    try await third.node.wait { try await $0.media(of: channel).first?.media.id == shared.id }
+    try await ana.stop()
+    let onward = try await finish(
+      third.node.download(shared.id, to: .file(third.home.path + "/copy", replacing: false)))
+    #expect(try TemporaryHome.read(onward + "/docs/deep/b.bin") == Self.bytes(3 << 20 + 17))
+    try await third.stop()
+    try await ben.stop()
+  }
+
+  @Test func ofAFolderAPartIsDownloaded() async throws {
+    let (channel, ana, ben) = try await pair("folder-tests-part")
+    let shared = try await ana.node.share(path: makeFolder(ana.home), in: channel)
+    try await ben.node.wait { try await $0.history(of: channel, limit: 1).first?.media?.id == shared.id }
+    let landed = try await finish(
+      ben.node.download(
+        shared.id, to: .folder(ben.home.path), DownloadChoice(paths: ["docs/deep/", "*.txt", "docs/r??.sh"])))
+    #expect(try TemporaryHome.read(landed + "/docs/deep/b.bin") == Self.bytes(3 << 20 + 17))
+    #expect(try TemporaryHome.read(landed + "/a.txt") == Self.bytes(5))
+    #expect(try TemporaryHome.read(landed + "/docs/run.sh") == Self.bytes(16_384))
+    #expect(access(landed + "/docs/empty", F_OK) != 0 && access(landed + "/z_.jpg", F_OK) != 0)
+    #expect(try await ben.node.media(of: channel).first?.isHeldHere == false)
+    await #expect(throws: ParleyError.self) {
+      _ = try await ben.node.download(
+        shared.id, to: .folder(ben.home.path), DownloadChoice(paths: ["a.txt", "none/*"]))
+    }
+    // From the folder itself, without the network.
+    let own = try await finish(
+      ana.node.download(shared.id, to: .file(ana.home.path + "/own", replacing: false), DownloadChoice(paths: ["docs"]))
+    )
+    #expect(try TemporaryHome.read(own + "/docs/deep/b.bin") == Self.bytes(3 << 20 + 17))
+    #expect(access(own + "/docs/empty", F_OK) == 0 && access(own + "/a.txt", F_OK) != 0)
+    try await ana.stop()
+    try await ben.stop()
+  }
+
+  @Test func aFolderThatChangesIsNotServed() async throws {
+    let (channel, ana, ben) = try await pair("folder-tests-changed")
+    let path = try makeFolder(ana.home)
+    let shared = try await ana.node.share(path: path, in: channel)
+    try await ben.node.wait { try await $0.history(of: channel, limit: 1).first?.media?.id == shared.id }
+    #expect(truncate(path + "/docs/deep/b.bin", 100) == 0)
+    await #expect(throws: ParleyError.self) {
+      _ = try await finish(ben.node.download(shared.id, to: .folder(ben.home.path)))
+    }
+    try await ana.node.wait { try await $0.media(of: channel).first?.isHeldHere == false }
+    #expect(access(ben.home.path + "/trip", F_OK) != 0)
+    try await ana.stop()
+    try await ben.stop()
+  }
+}
+
+/// Where it landed.
+private func finish(_ download: (DownloadID, AsyncStream<DownloadEvent>)) async throws -> String {
+  for await event in download.1 {
+    switch event {
+    case .progress: continue
+    case .finished(let path): return path
+    case .failed(let error): throw error
+    }
+  }
+  throw ParleyError.cancelled
+}
