@@ -38,7 +38,7 @@ package struct HeldFile: Sendable {
   }
 
   /// Of the first file.
-  var facts: FileFacts { sources[0].facts }
+  package var facts: FileFacts { sources[0].facts }
 }
 
 // How it is kept across restarts.
