@@ -109,15 +109,3 @@ struct FolderTests {
     try await ben.stop()
   }
 }
-
-/// Where it landed.
-private func finish(_ download: (DownloadID, AsyncStream<DownloadEvent>)) async throws -> String {
-  for await event in download.1 {
-    switch event {
-    case .progress: continue
-    case .finished(let path): return path
-    case .failed(let error): throw error
-    }
-  }
-  throw ParleyError.cancelled
-}
