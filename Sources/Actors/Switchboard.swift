@@ -72,7 +72,9 @@ package enum MediaMail: Sendable {
   /// Of what was queued for this link, so much still waits.
   case writable(LinkID, queuedByteCount: Int)
   case disk(DiskNews)
-  case cancel(UInt32)
+  /// Nobody listens to this download any more.
+  case left(UInt32)
+  case endReading(UInt32)
   /// Serve this file in this channel: behind the news that the channel was left before.
   case hold(HeldFile, ChannelID)
   case woke

@@ -89,7 +89,7 @@ struct MediaNode: Sendable {
     guard let events else { throw Stopped("no download") }
     for await event in events {
       switch event {
-      case .progress: continue
+      case .progress, .paused: continue
       case .finished: return Double(MonotonicClock.now() - start) / 1e9
       case .failed(let error): throw error
       }

@@ -105,6 +105,19 @@ static inline CURLcode parley_curl_set_receiver(CURL *handle, parley_curl_receiv
   return result != CURLE_OK ? result : parley_curl()->easy_setopt(handle, CURLOPT_WRITEDATA, context);
 }
 
+/* Of each line of the answer's head. */
+static inline CURLcode parley_curl_set_head_receiver(CURL *handle, parley_curl_receiver receiver, void *context) {
+  CURLcode result = parley_curl()->easy_setopt(handle, CURLOPT_HEADERFUNCTION, receiver);
+  return result != CURLE_OK ? result : parley_curl()->easy_setopt(handle, CURLOPT_HEADERDATA, context);
+}
+
+/* What the answer says it brings; -1 when it does not. */
+static inline long long parley_curl_content_length(CURL *handle) {
+  curl_off_t length = -1;
+  parley_curl()->easy_getinfo(handle, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+  return (long long)length;
+}
+
 static inline long parley_curl_status(CURL *handle) {
   long status = 0;
   parley_curl()->easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);

@@ -216,7 +216,8 @@ extension Router {
     let (download, events) = try await node.download(id, to: target, choice)
     let node = node
     return .stream { outlet in
-      let start = RenderedEvent.bytes(type: "started", data: ["media_id": .string(id.text)])
+      let start = RenderedEvent.bytes(
+        type: "started", data: ["media_id": .string(id.text), "download_id": .count(download.value)])
       var isOpen = await outlet.write(start)
       if isOpen {
         for await event in events {
@@ -224,17 +225,20 @@ extension Router {
           if !isOpen { break }
         }
       }
-      // Nobody is left to be told of the end.
-      if !isOpen || Task.isCancelled { await node.cancel(download) }
+      // Nobody is left to be told of the end. It is listed, and can be gone on with.
+      if !isOpen || Task.isCancelled { try? await node.pause(download) }
     }
   }
 
   private static func rendered(_ event: DownloadEvent, of id: MediaID) -> [UInt8] {
     switch event {
-    case .progress(let received, let total, let sourceCount):
+    case .progress(let received, let total, let sourceCount, let rate):
       RenderedEvent.bytes(
         type: "progress",
-        data: ["received": .count(received), "size": .count(total), "sources": .count(sourceCount)])
+        data: [
+          "received": .count(received), "size": .count(total), "sources": .count(sourceCount), "rate": .count(rate),
+        ])
+    case .paused: RenderedEvent.bytes(type: "paused", data: ["media_id": .string(id.text)])
     case .finished(let path):
       RenderedEvent.bytes(type: "finished", data: ["media_id": .string(id.text), "path": .string(path)])
     case .failed(let error): RenderedEvent.bytes(type: "failed", data: Problem(error).json)
@@ -270,7 +274,7 @@ extension Router {
 
   // MARK: Names
 
-  private func mediaID(_ text: String) throws(Problem) -> MediaID {
+  func mediaID(_ text: String) throws(Problem) -> MediaID {
     guard let id = MediaID(text: text) else {
       throw Problem(
         status: 400, code: "bad_media_id", title: "Not a media ID",

@@ -10,11 +10,30 @@ struct ConnectionReference: @unchecked Sendable {
   let pointer: OpaquePointer
 }
 
-/// The bytes of one event stream on their way from a task to libmicrohttpd's thread. Holds at most about
+/// The bytes of one event stream, or of a file, on their way from a task to libmicrohttpd's thread. Holds at most about
 /// `byteCountMax`: then `write` waits until the client has read some, and what waits beyond that is the node's own
 /// bounded buffer of events.
 final class EventOutlet: Sendable {
   static let byteCountMax = 65_536
+
+  /// How an answer begins that is no event stream.
+  struct Head: Sendable {
+    let status: UInt32
+    /// What follows.
+    let byteCount: UInt64
+    let headers: [(name: String, value: String)]
+
+    init(status: UInt32, byteCount: UInt64, headers: [(String, String)]) {
+      self.status = status
+      self.byteCount = byteCount
+      self.headers = headers.map { (name: $0, value: $1) }
+    }
+  }
+
+  /// Nil for an event stream.
+  let head: Head?
+
+  init(head: Head? = nil) { self.head = head }
 
   fileprivate struct State {
     var buffer: [UInt8] = []
@@ -130,7 +149,8 @@ final class EventOutlet: Sendable {
   /// Writes a comment when nothing was written for `interval`, so that a client that is gone without a word is noticed.
   /// Returns how long until the next is due.
   func keepAlive(every interval: Duration) -> Duration {
-    state.withLock { state in
+    guard head == nil else { return interval }
+    return state.withLock { state in
       let due = state.lastWrite + interval - .now
       guard due <= .zero, !state.isClosed, !state.isFinished else { return max(due, .milliseconds(100)) }
       if state.pendingCount == 0 { state.append(Array(":\n\n".utf8)) } else { state.lastWrite = .now }

@@ -6,7 +6,7 @@ import Synchronization
 enum Answer: Sendable {
   case json(JSON, status: UInt32 = 200)
   case problem(Problem)
-  /// A stream of server-sent events.
+  /// A stream of server-sent events, or the bytes of a file.
   case stream(EventOutlet)
 }
 
@@ -36,10 +36,14 @@ final class Exchange: Sendable {
   let path: String
   let query: [(name: String, value: String)]
   let lastEventID: String?
+  let range: String?
   private let state = Mutex(State())
 
-  init(method: String, path: String, query: [(name: String, value: String)], lastEventID: String?) {
+  init(
+    method: String, path: String, query: [(name: String, value: String)], lastEventID: String?, range: String?
+  ) {
     self.method = method
+    self.range = range
     self.lastEventID = lastEventID
     self.path = path
     self.query = query

@@ -91,7 +91,7 @@ package final class LocalServer: Sendable {
     do {
       let request = try Request(
         method: exchange.method, path: exchange.path, query: exchange.query, body: body,
-        lastEventID: exchange.lastEventID)
+        lastEventID: exchange.lastEventID, range: exchange.range)
       try await Router(node: node).respond(to: request, on: exchange)
     } catch {
       exchange.complete(.problem(Problem(any: error)))
@@ -108,7 +108,8 @@ package final class LocalServer: Sendable {
     guard let pointer = slot.pointee else {
       let exchange = Exchange(
         method: String(cString: method), path: String(cString: url), query: query(of: connection),
-        lastEventID: MHD_lookup_connection_value(connection, .HEADER_KIND, "Last-Event-ID").map { String(cString: $0) })
+        lastEventID: MHD_lookup_connection_value(connection, .HEADER_KIND, "Last-Event-ID").map { String(cString: $0) },
+        range: MHD_lookup_connection_value(connection, .HEADER_KIND, "Range").map { String(cString: $0) })
       slot.pointee = Unmanaged.passRetained(exchange).toOpaque()
       registry.add(exchange, socket: parley_mhd_socket(connection))
       if let problem = refusal(of: connection) { return queue(.problem(problem), connection) }
@@ -175,7 +176,7 @@ package final class LocalServer: Sendable {
       watcher.lookAgain()
       let reader = StreamReader(outlet: outlet, connection: ConnectionReference(pointer: connection))
       let response = MHD_create_response_from_callback(
-        parley_mhd_size_unknown(), 16_384,
+        outlet.head?.byteCount ?? parley_mhd_size_unknown(), outlet.head == nil ? 16_384 : 131_072,
         { context, _, target, byteCount in
           let reader = Unmanaged<StreamReader>.fromOpaque(context!).takeUnretainedValue()
           return reader.outlet.read(into: .init(start: target, count: byteCount), for: reader.connection)
@@ -183,6 +184,10 @@ package final class LocalServer: Sendable {
         { Unmanaged<StreamReader>.fromOpaque($0!).release() })
       guard let response else { return .NO }
       defer { MHD_destroy_response(response) }
+      if let head = outlet.head {
+        for header in head.headers { MHD_add_response_header(response, header.name, header.value) }
+        return MHD_queue_response(connection, head.status, response)
+      }
       MHD_add_response_header(response, "Content-Type", "text/event-stream")
       MHD_add_response_header(response, "Cache-Control", "no-store")
       return MHD_queue_response(connection, 200, response)

@@ -8,14 +8,18 @@ struct Request: Sendable {
   let body: [UInt8]
   /// The header of the same name (HTML standard, 9.2).
   let lastEventID: String?
+  /// The header of the same name.
+  let range: String?
 
   /// `path` as it came, escapes kept: it is split first and decoded then, so that `%2F` in a channel's name is a part
   /// of the name.
   init(
-    method: String, path: String, query: [(name: String, value: String)], body: [UInt8], lastEventID: String? = nil
+    method: String, path: String, query: [(name: String, value: String)], body: [UInt8], lastEventID: String? = nil,
+    range: String? = nil
   ) throws(Problem) {
     self.method = method
     self.lastEventID = lastEventID
+    self.range = range
     var segments: [String] = []
     for part in path.split(separator: "/", omittingEmptySubsequences: false).dropFirst() {
       segments.append(try Self.decoded(String(part)))

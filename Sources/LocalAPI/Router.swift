@@ -33,6 +33,7 @@ struct Router: Sendable {
     case json(JSON, status: UInt32 = 200)
     /// `pump` writes to the outlet until it returns or the client is gone; it is cancelled then.
     case stream(pump: @Sendable (EventOutlet) async -> Void)
+    case bytes(EventOutlet.Head, pump: @Sendable (EventOutlet) async -> Void)
   }
 
   private static let routes: [Route] = [
@@ -50,6 +51,11 @@ struct Router: Sendable {
     Route("POST", "v1/channels/*/media") { router, request, parts in try await router.share(parts[0], request) },
     Route("GET", "v1/media/*") { router, _, parts in try await router.contents(parts[0]) },
     Route("DELETE", "v1/media/*") { router, _, parts in try await router.unshare(parts[0]) },
+    Route("GET", "v1/media/*/bytes") { router, request, parts in try await router.bytes(parts[0], request) },
+    Route("GET", "v1/downloads") { router, _, _ in try await router.downloads() },
+    Route("DELETE", "v1/downloads/*") { router, request, parts in try await router.cancelDownload(parts[0], request) },
+    Route("POST", "v1/downloads/*/pause") { router, _, parts in try await router.pause(parts[0]) },
+    Route("POST", "v1/downloads/*/resume") { router, _, parts in try await router.resume(parts[0]) },
     Route("POST", "v1/downloads") { router, request, _ in try await router.download(request) },
     Route("POST", "v1/peers/*/messages") { router, request, parts in try await router.tell(parts[0], request) },
     Route("GET", "v1/search") { router, request, _ in try await router.search(request) },
@@ -66,15 +72,17 @@ struct Router: Sendable {
       }
       switch try await route.action(self, request, parts) {
       case .json(let json, let status): exchange.complete(.json(json, status: status))
-      case .stream(let pump): await Self.stream(pump, on: exchange)
+      case .stream(let pump): await Self.stream(EventOutlet(), pump, on: exchange)
+      case .bytes(let head, let pump): await Self.stream(EventOutlet(head: head), pump, on: exchange)
       }
       return
     }
     throw allowed.isEmpty ? Problem.noRoute : Problem.wrongMethod(allowed: allowed)
   }
 
-  private static func stream(_ pump: @escaping @Sendable (EventOutlet) async -> Void, on exchange: Exchange) async {
-    let outlet = EventOutlet()
+  private static func stream(
+    _ outlet: EventOutlet, _ pump: @escaping @Sendable (EventOutlet) async -> Void, on exchange: Exchange
+  ) async {
     guard exchange.complete(.stream(outlet)) else { return }
     await withDiscardingTaskGroup { group in
       group.addTask {

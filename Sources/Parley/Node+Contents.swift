@@ -74,7 +74,7 @@ extension Node {
     let tag = await engine.media.download(order)
     let media = switchboard.media
     continuation.onTermination = { reason in
-      if case .cancelled = reason { media.post(.cancel(tag)) }
+      if case .cancelled = reason { media.post(.left(tag)) }
     }
     for await result in stream { return try result.get() }
     throw .cancelled

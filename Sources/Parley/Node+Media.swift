@@ -45,79 +45,6 @@ extension Node: NodeServing {
     }
     return summaries
   }
-
-  /// Starts a download from everybody present who has it, or from the file shared here. Nothing is used before it is
-  /// verified; the file appears under its name only when it is whole, and is then served from there. At most four run
-  /// at once; others wait their turn.
-  ///
-  /// When it breaks off, what was verified is kept in a hidden file in the target's folder for a week, and the next
-  /// download of the same media ID to that folder goes on from there, also after a restart. The events end with
-  /// `.finished` or `.failed`; ending the iteration cancels the download. Of the progress only the newest is kept for a
-  /// slow reader.
-  ///
-  /// A folder comes down beside the target in a hidden folder and takes its name when everything wanted of it is whole;
-  /// a folder is never replaced. The names of its files are made safe one by one. A part of a folder is not served to
-  /// others once it has landed.
-  ///
-  /// Throws `.noSuchMedia` when no message known here announces it, and `.fileTrouble` when a path of the choice is not
-  /// in it.
-  public func download(
-    _ id: MediaID, to target: DownloadTarget, _ choice: DownloadChoice = .all
-  ) async throws(ParleyError) -> (DownloadID, AsyncStream<DownloadEvent>) {
-    let engine = try await running()
-    guard let (joined, message) = hub.announcement(of: id) else { throw .noSuchMedia(id) }
-    let (place, folder) = Self.place(target, message.fileName(of: id))
-    let present = await engine.membership.presentPeers(in: joined.id)
-    let (stream, continuation) = AsyncStream.makeStream(
-      of: DownloadEvent.self, bufferingPolicy: .bufferingNewest(16))
-    var order = DownloadOrder(
-      id: id, channel: joined.id, target: place, folder: SharedFile.absolute(folder),
-      kind: message.kindName, likely: present.filter { $0 == message.sender }
-    ) { news in
-      switch news {
-      case .contents: return
-      case .progress(let progress):
-        continuation.yield(
-          .progress(
-            receivedByteCount: progress.doneByteCount, byteCount: progress.byteCount,
-            sourceCount: progress.sourceCount))
-      case .finished(let path):
-        continuation.yield(.finished(path: path))
-        continuation.finish()
-      case .failed(let end, let kept, let byteCount):
-        continuation.yield(.failed(ParleyError(end, id, kept, byteCount)))
-        continuation.finish()
-      }
-    }
-    order.isApplyingExecutable = choice.isApplyingExecutable
-    if !choice.paths.isEmpty {
-      let manifest = try await manifest(of: id)
-      order.manifest = manifest
-      order.selected = try Self.selection(choice.paths, in: manifest)
-    }
-    let tag = await engine.media.download(order)
-    // Not the engine: a stream that somebody keeps must not keep the store open.
-    let media = switchboard.media
-    continuation.onTermination = { reason in
-      if case .cancelled = reason { media.post(.cancel(tag)) }
-    }
-    return (DownloadID(UInt64(tag)), stream)
-  }
-
-  private static func place(_ target: DownloadTarget, _ name: String) -> (Landing.Target, folder: String) {
-    switch target {
-    case .folder(let path): return (.folder(path, SafeFileName(received: name)), path.isEmpty ? "." : path)
-    case .file(let path, let replacing):
-      let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
-      return (.file(path, mayReplace: replacing), folder)
-    }
-  }
-
-  /// Ends a download; what is there so far is kept. Nothing happens when it has ended already.
-  public func cancel(_ download: DownloadID) async {
-    guard let tag = UInt32(exactly: download.value) else { return }
-    switchboard.media.post(.cancel(tag))
-  }
 }
 
 extension ParleyError {
@@ -138,42 +65,5 @@ extension ParleyError {
     case .failed(let path, let operation, let reason):
       self = .fileTrouble(path: path, reason: "\(operation): \(reason)")
     }
-  }
-
-  /// Of a download, whose paths are those of its target.
-  init(landing error: DiskError) {
-    switch error {
-    case .noSuchFile(let path): self = .fileTrouble(path: path, reason: "there is no such folder: make it first")
-    case .notARegularFile(let path, let kind):
-      self = .fileTrouble(path: path, reason: "it is a \(kind): choose another name")
-    case .changed(let path):
-      self = .fileTrouble(
-        path: path, reason: "it was changed or replaced by somebody else while it was written: download it again")
-    default: self.init(error)
-    }
-  }
-
-  init(_ end: DownloadEnd, _ id: MediaID, _ keptByteCount: UInt64, _ byteCount: UInt64) {
-    let reason: String
-    switch end {
-    case .disk(let error):
-      self = .init(landing: error)
-      return
-    case .media(let failure): reason = "\(failure)"
-    case .noSource(nil), .noSource(.refused(.unknown)), .noSource(.refused(.notAMember)):
-      if keptByteCount == 0 {
-        self = .noSource(id)
-        return
-      }
-      reason = "nobody present has it any more"
-    case .noSource(let fault?): reason = "the last one present who has it is no source: \(fault)"
-    case .cancelled, .stopped:
-      if keptByteCount == 0 {
-        if case .stopped = end { self = .stopped } else { self = .cancelled }
-        return
-      }
-      if case .stopped = end { reason = "the node is stopping" } else { reason = "cancelled" }
-    }
-    self = .downloadBroken(id, reason: reason, keptByteCount: keptByteCount, byteCount: byteCount)
   }
 }

@@ -36,7 +36,12 @@ public protocol NodeServing: Sendable {
   func download(
     _ id: MediaID, to target: DownloadTarget, _ choice: DownloadChoice
   ) async throws(ParleyError) -> (DownloadID, AsyncStream<DownloadEvent>)
-  func cancel(_ download: DownloadID) async
+  func downloads() async throws(ParleyError) -> [DownloadSummary]
+  func pause(_ download: DownloadID) async throws(ParleyError)
+  func resume(_ download: DownloadID) async throws(ParleyError)
+  func cancel(_ download: DownloadID, keepingPart: Bool) async throws(ParleyError)
+  /// The bytes of a file in order, verified, as they arrive.
+  func bytes(of id: MediaID, range: ByteRange) async throws(ParleyError) -> MediaBytes
 
   /// Events from now on. A subscriber that does not keep up loses what does not fit `bufferingCount` and is told so
   /// by `.dropped`. The stream ends when the node has stopped.

@@ -29,6 +29,12 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
   case noSource(MediaID)
   /// A download ended before its end. So many of its bytes are kept, verified, in the target's folder.
   case downloadBroken(MediaID, reason: String, keptByteCount: UInt64, byteCount: UInt64)
+  /// No download with this number runs, waits or can be gone on with.
+  case noSuchDownload(DownloadID)
+  /// The bytes asked for begin past the end of the file.
+  case outOfRange(MediaID, byteCount: UInt64)
+  /// The file is longer than the caller wants to have in memory. Nothing of it was fetched.
+  case tooLargeForMemory(MediaID, byteCount: UInt64, byteCountMax: Int)
   /// The file exists and was left as it is.
   case alreadyExists(path: String)
   /// There is no file at this path.
@@ -90,6 +96,13 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
         + (kept == 0
           ? "nothing was kept"
           : "\(kept) of \(byteCount) bytes are kept, and a download of it to the same folder goes on from there")
+    case .noSuchDownload(let id):
+      "no download \(id.value) runs or can be gone on with: see parley downloads"
+    case .outOfRange(let id, let byteCount):
+      "\(id.text) has \(byteCount) bytes, and the range begins past its end: choose one within it"
+    case .tooLargeForMemory(let id, let byteCount, let byteCountMax):
+      "\(id.text) has \(byteCount) bytes, at most \(byteCountMax) were to be kept in memory: download it to a file, "
+        + "or read it in pieces"
     case .alreadyExists(let path):
       "\(path.escapedLine) exists and was left as it is: choose another name, or replace it with --force"
     case .noSuchFile(let path): "there is no file \(path.escapedLine)"

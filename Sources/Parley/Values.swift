@@ -259,21 +259,6 @@ public enum ShareKind: String, Sendable {
   case file
 }
 
-/// Names one download within a run, for progress and cancelling.
-public struct DownloadID: Hashable, Sendable {
-  /// Not reused within a run.
-  public let value: UInt64
-  public init(_ value: UInt64) { self.value = value }
-}
-
-/// Where a download goes. Nothing appears there before it is whole and verified.
-public enum DownloadTarget: Sendable, Equatable {
-  /// Into this folder, under the sender's name made safe; a name that is taken gets a number.
-  case folder(String)
-  /// To exactly this path. `replacing` allows an existing file to be replaced.
-  case file(String, replacing: Bool)
-}
-
 /// What of a folder is downloaded, and how.
 public struct DownloadChoice: Sendable, Equatable {
   /// Paths below the folder, of files or of folders with all that is in them; `*` stands for any characters but a
@@ -289,16 +274,6 @@ public struct DownloadChoice: Sendable, Equatable {
 
   /// Everything, and nothing executable.
   public static let all = DownloadChoice()
-}
-
-/// How a download goes; `finished` or `failed` is the last.
-public enum DownloadEvent: Sendable, Equatable {
-  /// Verified and written so far, in bytes, of how many, from how many members at once.
-  case progress(receivedByteCount: UInt64, byteCount: UInt64, sourceCount: Int)
-  /// All verified, synced and in place.
-  case finished(path: String)
-  /// The error says how much is kept.
-  case failed(ParleyError)
 }
 
 /// The states of the RTM tutorial.

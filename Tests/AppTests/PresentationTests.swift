@@ -70,6 +70,33 @@ import Testing
   ])
   func sizesAreReadable(_ count: Double, _ text: String) { #expect(Presenter.byteCount(count) == text) }
 
+  @Test func downloadsAreATable() {
+    #expect(DownloadCommands.table([]) == [])
+    let lines = DownloadCommands.table([
+      [
+        "download_id": 3, "state": "running", "size": 10_000_000, "received": 5_000_000, "rate": 1_000_000,
+        "seconds_left": 5, "sources": 2, "file_name": "a\u{1B}b.mp4",
+      ],
+      [
+        "download_id": 12, "state": "failed", "size": .null, "received": 0, "rate": 0, "seconds_left": .null,
+        "sources": 0, "file_name": "plan.pdf", "problem": ["detail": "nobody present has it", "code": "no_source"],
+      ],
+    ])
+    #expect(
+      lines == [
+        "ID  STATE    DONE     SIZE     RATE      LEFT  FROM  NAME",
+        "3   running  50%      10.0 MB  1.0 MB/s  5 s   2     " + "a\u{1B}b.mp4".escapedLine,
+        "12  failed   0 bytes  ?                              plan.pdf", "12: nobody present has it",
+      ])
+  }
+
+  @Test func rangesAreReadAsHTTPWritesThem() throws {
+    for text in ["0-0", "5-", "-5", "10-4096"] { #expect(try DownloadCommands.range(text) == text) }
+    for text in ["", "-", "5", "5-4", "-0", "a-b", "1-2-3", "+1-2", "0x1-"] {
+      #expect(throws: Failure.self) { try DownloadCommands.range(text) }
+    }
+  }
+
   @Test func aProgressBarFitsItsTerminal() {
     for width in [1, 10, 40, 80, 200] {
       for (received, size) in [(0.0, 0.0), (5, 10), (10, 10), (20, 10)] {
@@ -79,7 +106,7 @@ import Testing
     }
     #expect(
       ProgressBar.line(received: 5e6, size: 1e7, sourceCount: 2, rate: 1e6, width: 80)
-        == "[###############...............]  50%  5.0 MB of 10.0 MB  1.0 MB/s  from 2")
+        == "[############.............]  50%  5.0 MB of 10.0 MB  1.0 MB/s  from 2  5 s left")
   }
 
   @Test func eventsAreFoundInBytesCutAnywhere() {

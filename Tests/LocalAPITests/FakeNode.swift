@@ -9,11 +9,14 @@ final class FakeNode: NodeServing {
     var subscribers: [AsyncStream<NodeEvent>.Continuation] = []
     var downloadEvents: [DownloadEvent] = []
     var isDownloadEndless = false
-    var cancelled: [DownloadID] = []
+    var paused: [DownloadID] = []
+    var downloads: [DownloadSummary] = []
+    /// What `bytes` gives.
+    var bytes: [UInt8] = []
     var bufferingCounts: [Int] = []
   }
   let state = Mutex(State())
-  let cancellations = AsyncStream<DownloadID>.makeStream()
+  let pauses = AsyncStream<DownloadID>.makeStream()
   let subscriptions = AsyncStream<Void>.makeStream()
   let stopping = AsyncStream<Void>.makeStream()
   /// Held back until this is finished, when set.
@@ -133,9 +136,33 @@ final class FakeNode: NodeServing {
     if !isEndless { continuation.finish() }
     return (DownloadID(9), stream)
   }
-  func cancel(_ download: DownloadID) async {
-    state.withLock { $0.cancelled.append(download) }
-    cancellations.continuation.yield(download)
+  func downloads() async throws(ParleyError) -> [DownloadSummary] {
+    try note("downloads")
+    return state.withLock { $0.downloads }
+  }
+  func pause(_ download: DownloadID) async throws(ParleyError) {
+    try note("pause \(download.value)")
+    state.withLock { $0.paused.append(download) }
+    pauses.continuation.yield(download)
+  }
+  func resume(_ download: DownloadID) async throws(ParleyError) { try note("resume \(download.value)") }
+  func cancel(_ download: DownloadID, keepingPart: Bool) async throws(ParleyError) {
+    try note("cancel \(download.value) \(keepingPart)")
+  }
+  func bytes(of id: MediaID, range: ByteRange) async throws(ParleyError) -> MediaBytes {
+    try note("bytes \(id) \(range)")
+    let bytes = state.withLock { $0.bytes }
+    let count = UInt64(bytes.count)
+    let wanted: Range<UInt64> =
+      switch range {
+      case .all: 0..<count
+      case .bytes(let range): range.clamped(to: 0..<count)
+      case .from(let start): start..<count
+      case .last(let last): count - last..<count
+      }
+    return MediaBytes(
+      media: Self.media, download: DownloadID(9), byteCount: count, range: wanted,
+      source: FakeBytes(Array(bytes[Int(wanted.lowerBound)..<Int(wanted.upperBound)])))
   }
 
   func events(bufferingCount: Int) async -> AsyncStream<NodeEvent> {
@@ -153,5 +180,20 @@ final class FakeNode: NodeServing {
   ) async throws(ParleyError) -> (cursor: UInt64, events: AsyncStream<NodeEvent>) {
     try note("events \(cursor.map { "\($0)" } ?? "-") \(channel?.text ?? "-")")
     return (cursor ?? 4_711, await events(bufferingCount: bufferingCount))
+  }
+}
+
+/// Gives bytes in chunks of 100,000.
+private final class FakeBytes: MediaByteSource {
+  private let rest: Mutex<ArraySlice<UInt8>>
+
+  init(_ bytes: [UInt8]) { rest = Mutex(bytes[...]) }
+
+  func next() async throws(ParleyError) -> [UInt8]? {
+    rest.withLock { rest in
+      guard !rest.isEmpty else { return nil }
+      defer { rest = rest.dropFirst(100_000) }
+      return Array(rest.prefix(100_000))
+    }
   }
 }

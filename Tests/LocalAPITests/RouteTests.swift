@@ -65,6 +65,16 @@ extension HTTPTests.RouteTests {
       method: "GET", target: "/v1/media/\(id)", status: 200, call: "contents \(id)",
       answer: #""files":[{"path":"a/b","size":3,"executable":true}]"#),
     Case(method: "DELETE", target: "/v1/media/\(id)", status: 200, call: "unshare \(id)", answer: id),
+    Case(method: "GET", target: "/v1/downloads", status: 200, call: "downloads", answer: "[]"),
+    Case(
+      method: "POST", target: "/v1/downloads/7/pause", status: 200, call: "pause 7", answer: #""download_id":7"#),
+    Case(
+      method: "POST", target: "/v1/downloads/7/resume", status: 200, call: "resume 7", answer: #""download_id":7"#),
+    Case(
+      method: "DELETE", target: "/v1/downloads/7", status: 200, call: "cancel 7 false", answer: #""download_id":7"#),
+    Case(
+      method: "DELETE", target: "/v1/downloads/7?keep_part=true", status: 200, call: "cancel 7 true",
+      answer: #""download_id":7"#),
     Case(
       method: "POST", target: "/v1/peers/Ben%20B/messages", body: #"{"body":"psst"}"#, status: 202,
       call: "tell Ben B psst", answer: #""outcome":"queued""#),
@@ -107,6 +117,10 @@ extension HTTPTests.RouteTests {
     ("POST", "/v1/channels/team/media", #"{"path":"/a\u0000b"}"#, 400, "bad_request"),
     ("POST", "/v1/channels/team/media", #"{"path":"/a","as":"song"}"#, 400, "bad_request"),
     ("DELETE", "/v1/media/short", nil, 400, "bad_media_id"),
+    ("GET", "/v1/media/short", nil, 400, "bad_media_id"),
+    ("DELETE", "/v1/downloads/seven", nil, 400, "bad_request"),
+    ("DELETE", "/v1/downloads/7?keep_part=maybe", nil, 400, "bad_request"),
+    ("POST", "/v1/downloads/-1/pause", nil, 400, "bad_request"),
     ("POST", "/v1/downloads", #"{"media_id":"\#(id)"}"#, 400, "bad_request"),
     ("POST", "/v1/downloads", #"{"media_id":"\#(id)","folder":"/","only":"a"}"#, 400, "bad_request"),
     ("POST", "/v1/downloads", #"{"media_id":"\#(id)","folder":"/","only":[1]}"#, 400, "bad_request"),

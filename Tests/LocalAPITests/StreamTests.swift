@@ -1,7 +1,8 @@
 import Glibc
 import Parley
-import ParleyLocalAPI
 import Testing
+
+@testable import ParleyLocalAPI
 
 extension HTTPTests.StreamTests {
   private static let team = try! ChannelName("team")
@@ -118,7 +119,8 @@ extension HTTPTests.StreamTests {
     try await withServer { server, node in
       node.state.withLock {
         $0.downloadEvents = [
-          .progress(receivedByteCount: 10, byteCount: 42, sourceCount: 2), .finished(path: "/tmp/plan.pdf"),
+          .progress(receivedByteCount: 10, byteCount: 42, sourceCount: 2, bytesPerSecond: 5),
+          .finished(path: "/tmp/plan.pdf"),
         ]
       }
       let client = TestClient(server.socketPath)
@@ -126,9 +128,9 @@ extension HTTPTests.StreamTests {
       #expect(client.head()?.status == 200)
       var text = ""
       while let chunk = client.chunk(), !chunk.isEmpty { text += chunk }
-      #expect(text.contains("event: progress\ndata: {\"received\":10,\"size\":42,\"sources\":2}\n\n"))
+      #expect(text.contains("event: progress\ndata: {\"received\":10,\"size\":42,\"sources\":2,\"rate\":5}\n\n"))
       #expect(text.hasSuffix("\"path\":\"/tmp/plan.pdf\"}\n\n"))
-      #expect(node.state.withLock { $0.cancelled }.isEmpty)
+      #expect(node.state.withLock { $0.paused }.isEmpty)
     }
   }
 
@@ -147,7 +149,7 @@ extension HTTPTests.StreamTests {
     }
   }
 
-  @Test func aClientThatGoesAwayCancelsItsDownload() async throws {
+  @Test func aClientThatGoesAwayPausesItsDownload() async throws {
     try await withServer { server, node in
       node.state.withLock { $0.isDownloadEndless = true }
       do {
@@ -157,13 +159,53 @@ extension HTTPTests.StreamTests {
         #expect(client.chunk()?.hasPrefix("event: started\n") == true)
         shutdown(client.socket, Int32(SHUT_RDWR))
       }
-      var cancelled: DownloadID?
-      for await download in node.cancellations.stream {
-        cancelled = download
+      var paused: DownloadID?
+      for await download in node.pauses.stream {
+        paused = download
         break
       }
-      #expect(cancelled == DownloadID(9))
+      #expect(paused == DownloadID(9))
     }
+  }
+
+  @Test func mediaComesInOrderAndInRanges() async throws {
+    try await withServer { server, node in
+      let bytes = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 7) }
+      node.state.withLock { $0.bytes = bytes }
+      let target = "/v1/media/\(FakeNode.mediaID.text)/bytes"
+      func get(_ range: String?) throws -> TestClient.Response {
+        let client = TestClient(server.socketPath)
+        client.request("GET", target, headers: range.map { ["Range: \($0)"] } ?? [])
+        return try #require(client.response())
+      }
+      let whole = try get(nil)
+      #expect(whole.status == 200 && whole.body == bytes)
+      #expect(whole.headers["content-length"] == "3000000" && whole.headers["accept-ranges"] == "bytes")
+      #expect(whole.headers["x-content-type-options"] == "nosniff")
+      #expect(whole.headers["content-security-policy"] == "sandbox; default-src 'none'")
+      #expect(whole.headers["content-disposition"]?.hasPrefix("attachment; filename*=UTF-8''") == true)
+      #expect(whole.headers["parley-download"] == "9" && whole.headers["content-range"] == nil)
+      let part = try get("bytes=1000000-2000000")
+      #expect(part.status == 206 && part.body == Array(bytes[1_000_000...2_000_000]))
+      #expect(part.headers["content-range"] == "bytes 1000000-2000000/3000000")
+      #expect(try get("bytes=2999999-").body == [bytes[2_999_999]])
+      #expect(try get("bytes=-5").body == Array(bytes.suffix(5)))
+      // Not of one range of bytes: ignored.
+      for header in ["bytes=5-4", "bytes=0-1,4-5", "lines=1-2", "bytes=", "bytes=-", "bytes=x-1"] {
+        #expect(try get(header).status == 200)
+      }
+      node.fail(with: .outOfRange(FakeNode.mediaID, byteCount: 3_000_000))
+      let refused = try get("bytes=3000000-")
+      #expect(refused.status == 416 && refused.json?["code"]?.string == "out_of_range")
+    }
+  }
+
+  @Test func onlyPicturesSoundAndFilmKeepTheirType() {
+    #expect(Router.contentType("image/png") == "image/png" && Router.contentType("video/mp4") == "video/mp4")
+    for type in ["text/html", "image/", "image/png; x", "image/\r\nX: y", "video/mp4/x", "IMAGE/png", ""] {
+      #expect(Router.contentType(type) == "application/octet-stream")
+    }
+    #expect(Router.contentType(nil) == "application/octet-stream")
   }
 
   @Test func streamsEndWhenTheNodeStops() async throws {

@@ -138,7 +138,7 @@ struct MediaTests {
 func finish(_ download: (DownloadID, AsyncStream<DownloadEvent>)) async throws -> String {
   for await event in download.1 {
     switch event {
-    case .progress: continue
+    case .progress, .paused: continue
     case .finished(let path): return path
     case .failed(let error): throw error
     }

@@ -24,6 +24,8 @@ package enum DiskMail: Sendable {
   case write(UInt32, piece: Int, file: Int = 0, offset: UInt64, [UInt8])
   /// Pieces of a file that is held here already, checked on the way.
   case copy(UInt32, HeldFile, [PieceCheck])
+  /// A piece of a file that is held here, for a reader.
+  case readPiece(UInt32, FileSource, PieceCheck)
   /// What was written shall survive a crash; then let the store know.
   case synchronize(UInt32, [StoreWrite])
   case finish(UInt32)
@@ -42,6 +44,7 @@ package enum DiskNews: Sendable {
   case verified(UInt32, piece: Int, isGood: Bool)
   case written(UInt32, piece: Int)
   case copied(UInt32)
+  case pieceRead(UInt32, piece: Int, [UInt8])
   /// The file held here is no longer what was shared.
   case copyFailed(UInt32, DiskError)
   /// `sources`: where each file of the manifest is now; nil for those that were not wanted.
@@ -127,6 +130,12 @@ package actor DiskActor {
         return .written(tag, piece: piece)
       }
     case .copy(let tag, let file, let checks): return copy(tag, file, checks)
+    case .readPiece(let tag, let source, let check):
+      do throws(DiskError) {
+        return .pieceRead(tag, piece: check.piece, try Self.read(check, source))
+      } catch {
+        return .copyFailed(tag, error)
+      }
     case .synchronize(let tag, let writes):
       return attempt(tag) { (landing) throws(DiskError) in
         try landing.synchronize()
@@ -205,6 +214,14 @@ package actor DiskActor {
       default: throw error
       }
     }
+  }
+
+  private static func read(
+    _ check: PieceCheck, _ source: FileSource
+  ) throws(DiskError) -> [UInt8] {
+    let bytes = try SharedFileReader(source).read(offset: check.place.offset, byteCount: check.place.byteCount)
+    guard check.accepts(bytes) else { throw .changed(path: source.root) }
+    return bytes
   }
 
   private func recheck(_ tag: UInt32, _ checks: [PieceCheck]) -> DiskNews? {

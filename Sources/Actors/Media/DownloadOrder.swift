@@ -9,11 +9,14 @@ import ParleyWire
 package struct DownloadOrder: Sendable {
   package let id: MediaID
   package let channel: ChannelID
-  package let target: Landing.Target
+  /// Nil: to a reader.
+  package var target: Landing.Target?
   /// The target's folder, absolute, to know it again after a restart.
   package let folder: String
   /// What the announcement calls it, "photo" or "file".
   package let kind: String
+  /// What a reader wants of it.
+  package let selection: ByteSelection
   /// Members to ask first.
   package let likely: [PeerID]
   /// Known already, such as from `MediaActor.contents`.
@@ -28,8 +31,8 @@ package struct DownloadOrder: Sendable {
   package let report: @Sendable (DownloadNews) -> Void
 
   package init(
-    id: MediaID, channel: ChannelID, target: Landing.Target, folder: String, kind: String, likely: [PeerID],
-    report: @escaping @Sendable (DownloadNews) -> Void
+    id: MediaID, channel: ChannelID, target: Landing.Target?, folder: String, kind: String, likely: [PeerID],
+    selection: ByteSelection = .all, report: @escaping @Sendable (DownloadNews) -> Void
   ) {
     self.id = id
     self.channel = channel
@@ -37,6 +40,7 @@ package struct DownloadOrder: Sendable {
     self.folder = folder
     self.kind = kind
     self.likely = likely
+    self.selection = selection
     self.report = report
   }
 
@@ -55,11 +59,22 @@ package struct DownloadOrder: Sendable {
       },
       isApplyingExecutable: isApplyingExecutable)
   }
+
+  /// Of the file that it is to be; nil: under the sender's name in the folder.
+  var fileName: String? {
+    guard case .file(let path, _) = target else { return nil }
+    return path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path
+  }
+  var mayReplace: Bool { if case .file(_, true) = target { true } else { false } }
 }
 
 /// A download that broke off: what it takes to go on.
 package struct KeptDownload: Sendable {
+  let channel: ChannelID
   let folder: String
+  /// As in its order.
+  let fileName: String?
+  let mayReplace: Bool
   let partName: String
   let manifest: MediaManifest
   /// One list for each file; empty for those that were not wanted.
@@ -67,8 +82,14 @@ package struct KeptDownload: Sendable {
   /// Pieces counted through all files.
   let holding: PieceSet
 
-  init(folder: String, partName: String, manifest: MediaManifest, hashes: [[Hash32]], holding: PieceSet) {
+  init(
+    channel: ChannelID, folder: String, fileName: String?, mayReplace: Bool, partName: String, manifest: MediaManifest,
+    hashes: [[Hash32]], holding: PieceSet
+  ) {
+    self.channel = channel
     self.folder = folder
+    self.fileName = fileName
+    self.mayReplace = mayReplace
     self.partName = partName
     self.manifest = manifest
     self.hashes = hashes
@@ -78,13 +99,17 @@ package struct KeptDownload: Sendable {
   /// Nil when it does not hang together.
   package init?(_ stored: StoredDownload) {
     guard let manifest = try? MediaManifest(decoding: stored.manifest), manifest.id == stored.id,
-      stored.partPath.hasPrefix(stored.targetPath + "/"),
+      let slash = stored.partPath.lastIndex(of: "/"),
       let holding = PieceSet(pieceCount: MediaLayout(manifest).pieceCount, bytes: stored.bitmap),
       let hashes = Self.split(stored.pieceHashes, manifest, isKnown: stored.selected)
     else { return nil }
+    let folder = String(stored.partPath[..<slash])
+    let fileName = stored.targetPath == folder ? nil : String(stored.targetPath.dropFirst(folder.count + 1))
+    guard fileName == nil || stored.targetPath == folder + "/" + fileName!, fileName != "" else { return nil }
     self.init(
-      folder: stored.targetPath, partName: String(stored.partPath.dropFirst(stored.targetPath.count + 1)),
-      manifest: manifest, hashes: hashes, holding: holding)
+      channel: stored.channel, folder: folder, fileName: fileName, mayReplace: stored.replacing,
+      partName: String(stored.partPath[stored.partPath.index(after: slash)...]), manifest: manifest,
+      hashes: hashes, holding: holding)
   }
 
   /// `isKnown`: a bit for each file, the highest of each byte first; empty: all. Checked against the roots.
@@ -136,7 +161,8 @@ package struct KeptDownload: Sendable {
   /// Blocks.
   package func removePart() { Landing.removePart(partName, in: folder) }
 
-  func stored(_ channel: ChannelID) -> StoredDownload {
+  /// The target is the folder, or the file in the part's folder.
+  var stored: StoredDownload {
     let isAll = knowsHashes(of: nil)
     var known = [UInt8](repeating: 0, count: isAll ? 0 : (manifest.files.count + 7) / 8)
     if !isAll {
@@ -145,8 +171,35 @@ package struct KeptDownload: Sendable {
       }
     }
     return StoredDownload(
-      id: manifest.id, channel: channel, targetPath: folder, partPath: folder + "/" + partName,
+      id: manifest.id, channel: channel, targetPath: fileName.map { folder + "/" + $0 } ?? folder,
+      partPath: folder + "/" + partName,
       manifest: manifest.encoded, pieceHashes: hashes.flatMap { $0.flatMap(\.bytes) }, bitmap: holding.bytes,
-      replacing: false, selected: known)
+      replacing: mayReplace, selected: known)
+  }
+
+  /// To go on with it.
+  var order: DownloadOrder {
+    let name = SafeFileName(received: manifest.files[0].path.last ?? "")
+    var order = DownloadOrder(
+      id: manifest.id, channel: channel,
+      target: fileName.map { .file(folder + "/" + $0, mayReplace: mayReplace) } ?? .folder(folder, name),
+      folder: folder, kind: "file", likely: [], report: { _ in })
+    order.manifest = manifest
+    if !knowsHashes(of: nil) {
+      order.selected = manifest.files.indices.filter { UInt64(hashes[$0].count) == manifest.files[$0].pieceCount }
+    }
+    return order
+  }
+}
+
+extension MediaActor {
+  /// What an earlier run left.
+  func enlistKept(_ download: KeptDownload) {
+    let number = newTag()
+    var item = ListedDownload(number: number, order: download.order)
+    item.byteCount = download.order.wantedByteCount(download.manifest)
+    item.doneByteCount = download.heldByteCount
+    item.rest(.paused)
+    listed[number] = item
   }
 }

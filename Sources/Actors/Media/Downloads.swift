@@ -12,6 +12,10 @@ package enum DownloadEnd: Error, Sendable {
   /// Nobody has it, or nobody who has it gives it: what the last of them did, if any.
   case noSource(SourceFault?)
   case cancelled
+  /// To go on when somebody says so.
+  case paused
+  /// A reader wants what begins past the end.
+  case outOfRange(byteCount: UInt64)
   case stopped
 }
 
@@ -100,19 +104,25 @@ enum DownloadRule {
 extension MediaActor {
   /// Starts a download from whoever present in the channel has it, or from the file held here. Goes on where an earlier
   /// one to the same folder broke off.
+  ///
+  /// Returns its number.
   package func download(_ order: DownloadOrder) -> UInt32 {
-    let tag = nextTag
-    nextTag = nextTag % ((1 << 30) - 1) + 1
+    let tag = newTag()
+    if !order.isForContents { enlist(order, tag, as: tag) }
+    queue(order, tag)
+    return tag
+  }
+
+  func queue(_ order: DownloadOrder, _ tag: UInt32) {
     let isOnly = !downloads.values.contains { $0.id == order.id && $0.isRecorded }
     downloads[tag] = Download(
       machine: Self.machine(order.id, tag, DownloadOptions(manifest: order.manifest, selected: order.selected)),
       order: order, isRecorded: isOnly && !order.isForContents)
     startNext()
     flush()
-    return tag
   }
 
-  private static func machine(
+  static func machine(
     _ id: MediaID, _ tag: UInt32, _ options: DownloadOptions = DownloadOptions()
   ) -> DownloadMachine {
     DownloadMachine(id: id, tag: tag, seed: .random(in: 0 ... .max), options)
@@ -121,13 +131,19 @@ extension MediaActor {
   /// What is there so far is kept. Nothing happens when it has ended, or takes its name at this moment.
   func cancel(_ tag: UInt32) { if downloads[tag]?.isLanding == false { fail(tag, .cancelled) } }
 
+  /// Nobody listens to it any more: it can be gone on with.
+  func leave(_ number: UInt32) { if listed[number] == nil { cancel(number) } else { _ = pauseDownload(number) } }
+
   /// Downloads of earlier runs that can be gone on with.
   package func restore(_ downloads: [KeptDownload]) {
-    for download in downloads { kept[download.manifest.id] = download }
+    for download in downloads {
+      kept[download.manifest.id] = download
+      enlistKept(download)
+    }
   }
 
-  private func startNext() {
-    while downloads.values.count(where: { !$0.isWaiting }) < DownloadRule.runningMax,
+  func startNext() {
+    while downloads.values.count(where: { !$0.isWaiting && $0.order.target != nil }) < DownloadRule.runningMax,
       let tag = downloads.keys.filter({ downloads[$0]!.isWaiting }).min()
     {
       start(tag)
@@ -136,14 +152,17 @@ extension MediaActor {
 
   private func start(_ tag: UInt32) {
     let order = downloads[tag]!.order
+    if let number = number(of: tag) { listed[number]!.state = .running }
     if let file = held[order.id] {
       if order.isForContents { return tell(tag, file.manifest) }
       downloads[tag]!.way = .copying(file, nextPiece: 0)
+      guard let target = order.target else { return }
       downloads[tag]!.wantedByteCount = order.wantedByteCount(file.manifest)
-      landDisk.post(.land(tag, order.target, order.content(file.manifest, holding: nil), resuming: nil))
+      landDisk.post(.land(tag, target, order.content(file.manifest, holding: nil), resuming: nil))
       return
     }
     if downloads[tag]!.isRecorded, let found = kept.removeValue(forKey: order.id) {
+      supersede(order.id, by: tag)
       if found.folder == order.folder {
         downloads[tag]!.kept = found
         downloads[tag]!.recordedCount = found.holding.count
@@ -160,7 +179,7 @@ extension MediaActor {
     startOnNetwork(tag)
   }
 
-  private func startOnNetwork(_ tag: UInt32) {
+  func startOnNetwork(_ tag: UInt32) {
     let now = SystemClock.now()
     downloads[tag]!.way = .network
     downloads[tag]!.patienceEnd = now + DownloadRule.patience
@@ -172,7 +191,7 @@ extension MediaActor {
     wake(now + DownloadRule.askAgain)
   }
 
-  private func discard(_ found: KeptDownload) {
+  func discard(_ found: KeptDownload) {
     landDisk.post(.discard(found))
     switchboard.store.post(.apply([.downloadRemove(found.manifest.id)]))
   }
@@ -188,22 +207,24 @@ extension MediaActor {
   }
 
   /// Ends it. What is verified and written is kept unless the disk refused, so that the next one goes on from there.
-  func fail(_ tag: UInt32, _ end: DownloadEnd) {
+  func fail(_ tag: UInt32, _ end: DownloadEnd, keepingPart: Bool = true) {
     download(tag, .stopped)
     guard let failed = downloads.removeValue(forKey: tag) else { return }
+    readers[tag]?.end = end
+    readers[tag]?.wake()
     withdraw(tag, failed)
     let byteCount = failed.machine.manifest.map(failed.order.wantedByteCount) ?? 0
     var keptByteCount: UInt64 = 0
-    if let record = toKeep(failed, end) {
+    if keepingPart, let record = toKeep(failed, end) {
       kept[failed.id] = record
       keptByteCount = record.heldByteCount
       // Without an open part file what the store has still holds.
-      if failed.partName != nil { landDisk.post(.keep(tag, [.download(record.stored(failed.channel))])) }
+      if failed.partName != nil { landDisk.post(.keep(tag, [.download(record.stored)])) }
     } else {
       landDisk.post(.abort(tag))
       if failed.isRecorded, failed.recordedCount > 0 { switchboard.store.post(.apply([.downloadRemove(failed.id)])) }
     }
-    failed.order.report(.failed(end, keptByteCount: keptByteCount, byteCount: byteCount))
+    report(tag, failed.order, .failed(end, keptByteCount: keptByteCount, byteCount: byteCount))
     flush()
     closeIdle(failed.wanted)
     startNext()
@@ -222,7 +243,8 @@ extension MediaActor {
       let hashes = download.hashes
     else { return nil }
     return KeptDownload(
-      folder: download.order.folder, partName: partName, manifest: manifest, hashes: hashes,
+      channel: download.channel, folder: download.order.folder, fileName: download.order.fileName,
+      mayReplace: download.order.mayReplace, partName: partName, manifest: manifest, hashes: hashes,
       holding: download.machine.holding)
   }
 
@@ -246,7 +268,7 @@ extension MediaActor {
       withdraw(tag, done)
     }
     if !writes.isEmpty { switchboard.store.post(.apply(writes)) }
-    done.order.report(.finished(path: path))
+    report(tag, done.order, .finished(path: path))
     closeIdle(done.wanted)
     startNext()
   }
@@ -315,7 +337,7 @@ extension MediaActor {
   }
 
   /// Sessions that no download needs any more.
-  private func closeIdle(_ peers: Set<PeerID>) {
+  func closeIdle(_ peers: Set<PeerID>) {
     for peer in peers where !downloads.values.contains(where: { $0.wanted.contains(peer) }) {
       guard let link = outbound.removeValue(forKey: peer) else { continue }
       switchboard.links.post(.closeMedia(link))
@@ -340,14 +362,16 @@ extension MediaActor {
     case .cancel(let peer, let number): if let link = outbound[peer] { send(.cancel(number), link) }
     case .prepare(let manifest):
       if current.order.isForContents { return tell(tag, manifest) }
+      guard let target = current.order.target else { return prepareReader(tag, manifest) }
       landDisk.post(
         .land(
-          tag, current.order.target, current.order.content(manifest, holding: current.kept?.holding),
+          tag, target, current.order.content(manifest, holding: current.kept?.holding),
           resuming: current.kept?.partName))
     case .verify(let check, let bytes): landDisk.post(.verify(tag, check, bytes))
+    case .write(let piece, _, _, let bytes) where current.order.target == nil: give(tag, piece, bytes)
     case .write(let piece, let file, let offset, let bytes):
       landDisk.post(.write(tag, piece: piece, file: file, offset: offset, bytes))
-    case .progress(let progress): current.order.report(.progress(progress))
+    case .progress(let progress): report(tag, current.order, .progress(progress))
     case .dropSource(let peer, let fault): dropped(tag, peer, fault)
     case .wake(let instant):
       downloads[tag]!.wakeAt = instant
@@ -358,6 +382,7 @@ extension MediaActor {
   }
 
   private func land(_ tag: UInt32) {
+    if downloads[tag]!.order.target == nil { return endOfReading(tag) }
     downloads[tag]!.isLanding = true
     landDisk.post(.finish(tag))
   }
@@ -385,7 +410,7 @@ extension MediaActor {
     downloads[tag]!.kept = record
     let write =
       isFirst
-      ? StoreWrite.download(record.stored(current.channel))
+      ? StoreWrite.download(record.stored)
       : .downloadProgress(current.id, bitmap: record.holding.bytes)
     landDisk.post(.synchronize(tag, [write]))
   }
@@ -409,8 +434,9 @@ extension MediaActor {
       // From the first piece on a crash leaves something to go on with.
       if downloads[tag]?.recordedCount == 0 { recordProgress(tag, SystemClock.now()) }
     case .copied(let tag): copyMore(tag)
+    case .pieceRead(let tag, let piece, let bytes): give(tag, piece, bytes)
     case .copyFailed(let tag, _):
-      guard let id = downloads[tag]?.id else { return }
+      guard let id = downloads[tag]?.id, case .copying? = downloads[tag]?.way else { return }
       landDisk.post(.abort(tag))
       downloads[tag]!.partName = nil
       sourceChanged(id)
@@ -471,7 +497,8 @@ extension MediaActor {
           piece: next, place, expected: file.hashes[place.file][place.indexInFile], isOnlyPiece: pieces.count == 1))
       next += 1
     }
-    order.report(
+    report(
+      tag, order,
       .progress(
         DownloadProgress(
           doneByteCount: downloads[tag]!.copiedByteCount, byteCount: downloads[tag]!.wantedByteCount, sourceCount: 0)))

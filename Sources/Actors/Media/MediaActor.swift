@@ -30,6 +30,10 @@ package actor MediaActor {
   var offered: [MediaID: UInt32] = [:]
   private var servingWakeAt: Instant?
   var nextTag: UInt32 = 1
+  /// Downloads as users know them, by number.
+  var listed: [UInt32: ListedDownload] = [:]
+  /// Those of downloads that go to a reader, until it is gone.
+  var readers: [UInt32: MediaReader] = [:]
   private(set) var isClosed = false
   /// Media links are numbered apart from those of the links machine (even) and accepted ones (odd).
   var nextLink: UInt64 = 1 << 62
@@ -86,7 +90,8 @@ package actor MediaActor {
       guard let session = sessions[link], !session.isAsking else { return }
       serve(.drained(session.peer, queuedByteCount: queuedByteCount))
     case .disk(let news): happened(news)
-    case .cancel(let tag): cancel(tag)
+    case .left(let number): leave(number)
+    case .endReading(let tag): endReading(tag)
     case .hold(let file, let channel): hold(file, in: channel)
     case .woke:
       if let at = servingWakeAt, at <= SystemClock.now() {

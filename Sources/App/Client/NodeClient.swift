@@ -26,10 +26,14 @@ final class NodeClient {
   }
 
   /// `path`: the parts after `/v1`, not encoded yet.
-  func start(_ method: String, _ path: [String], query: [(String, String)] = [], body: JSON? = nil) -> Transfer {
+  /// `sink`: takes what a good answer brings, and how much that will be in all, instead of the transfer; false ends it.
+  func start(
+    _ method: String, _ path: [String], query: [(String, String)] = [], body: JSON? = nil, headers: [String] = [],
+    sink: (([UInt8], _ size: Double?) -> Bool)? = nil
+  ) -> Transfer {
     var url = "http://parley/v1/" + path.map(PercentEncoding.encoded).joined(separator: "/")
     if !query.isEmpty { url += "?" + query.map { "\($0)=\(PercentEncoding.encoded($1))" }.joined(separator: "&") }
-    let transfer = Transfer(method: method, url: url, socketPath: socketPath, body: body)
+    let transfer = Transfer(method: method, url: url, socketPath: socketPath, body: body, headers: headers, sink: sink)
     transfers[transfer.handle] = transfer
     parley_curl_add(multi, transfer.handle)
     return transfer

@@ -3,7 +3,7 @@ enum CommandTable {
   static let sections: [(title: String, commands: [Command])] = [
     ("Talk", [chat, send, tell, hand, history, search, watch]),
     ("Channels", [join, leave, channels, members]),
-    ("Files", [share, unshare, media, files, download]),
+    ("Files", [share, unshare, media, files, download, downloads]),
     ("The node", [up, down, status, id]),
   ]
   static let all = sections.flatMap(\.commands)
@@ -202,21 +202,39 @@ enum CommandTable {
   static let download = Command(
     name: "download", arguments: [.init("MEDIA_ID")],
     options: [
-      .init(name: "--output", short: "-o", value: "PATH", help: "where to; - for standard output"),
+      .init(name: "--output", short: "-o", value: "PATH", help: "a file or folder; - for standard output"),
       .init(name: "--force", help: "replace PATH if it exists; a folder never is"),
       .init(
         name: "--only", value: "PATH", isRepeatable: true, help: "of a folder, these files or subfolders; * and ? too"),
       .init(name: "--executable", help: "of a folder, make programs executable as they were"),
+      .init(name: "--range", value: "FROM-TO", help: "only these bytes, from 0; FROM- to the end, -COUNT the last"),
     ],
     summary: "download a shared file or folder",
     details: """
       Without -o it goes into the current folder under the sender's name for it, made safe; a name
       that is taken gets a number. Every part is checked before it is written. Prints the path.
+      Ctrl-C pauses it: parley downloads lists it. With -o - the bytes come in order while they arrive.
       """,
     examples: [
       .init("parley download ID", "into this folder"),
       .init("parley download ID -o plan.pdf", "under this name"),
       .init("parley download ID -o - | less", "to another program"),
       .init("parley download ID --only docs --only '*.jpg'", "a part of a folder"),
+      .init("parley download ID --range 0-1023 -o head", "the first 1024 bytes"),
     ], run: MediaCommands.download)
+
+  static let downloads = Command(
+    name: "downloads", arguments: [.init("pause|resume|cancel", .optional), .init("ID", .optional)],
+    options: [.init(name: "--keep-part", help: "with cancel: keep what was received for a week")],
+    summary: "list downloads; pause, resume or cancel one",
+    details: """
+      Those that a node left when it ended are listed as paused and can be resumed. At most four run at
+      once, others are queued. A cancelled download leaves nothing behind.
+      """,
+    examples: [
+      .init("parley downloads", "ID, state, done, size, rate, time left, sources, name"),
+      .init("parley downloads pause 3", "keep what is there, ask for no more"),
+      .init("parley downloads resume 3", "go on, also after a restart"),
+      .init("parley downloads cancel 3", "end it and leave nothing"),
+    ], run: DownloadCommands.downloads)
 }

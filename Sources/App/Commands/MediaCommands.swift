@@ -108,20 +108,30 @@ enum MediaCommands {
   }
 
   static func download(_ invocation: Invocation) throws {
+    let range = try invocation.value("--range").map(DownloadCommands.range)
     let client = try NodeClient(home: Home.path(invocation))
     let id = invocation["MEDIA_ID"]
-    if invocation.value("--output") == "-" {
+    let output = invocation.value("--output")
+    if output == "-" {
       guard !invocation.has("--only") else {
         throw Failure.usage("--only gives a folder, which needs a place on the disk")
       }
-      return try stream(id, client)
+      return try DownloadCommands.stream(id, range: range, to: STDOUT_FILENO, named: "standard output", client)
+    }
+    if let range {
+      guard let output, !isFolder(output) else { throw Failure.usage("--range needs -o FILE or -o -") }
+      try DownloadCommands.save(id, range: range, to: output, replacing: invocation.has("--force"), client)
+      return Terminal.line(
+        invocation.isJSON
+          ? (["event": "finished", "path": .string(Home.absolute(output))] as JSON).text
+          : Home.absolute(output).escapedLine)
     }
     var target: [JSON.Field]
-    if let output = invocation.value("--output") {
+    if let output, !isFolder(output) {
       target = [.init("path", .string(Home.absolute(output))), .init("replace", .bool(invocation.has("--force")))]
     } else {
-      guard !invocation.has("--force") else { throw Failure.usage("--force needs -o PATH, the file to replace") }
-      target = [.init("folder", .string(Home.absolute(".")))]
+      guard !invocation.has("--force") else { throw Failure.usage("--force needs -o FILE, the file to replace") }
+      target = [.init("folder", .string(Home.absolute(output ?? ".")))]
     }
     if invocation.has("--only") {
       target.append(.init("only", .array(invocation.values("--only").map { .string($0) })))
@@ -131,11 +141,18 @@ enum MediaCommands {
     if !invocation.isJSON { Terminal.line(path.escapedLine) }
   }
 
+  /// As `cp` does: an existing folder takes the file under its own name.
+  private static func isFolder(_ path: String) -> Bool {
+    var status = stat()
+    return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+  }
+
   /// Returns the path it is at.
   private static func download(
     _ id: String, to target: [JSON.Field], _ client: NodeClient, isJSON: Bool
   ) throws(Failure) -> String {
     let bar = ProgressBar()
+    var number: Int64 = 0
     defer { bar.clear() }
     let last = try client.stream("POST", ["downloads"], body: .object([.init("media_id", .string(id))] + target)) {
       event in
@@ -143,6 +160,11 @@ enum MediaCommands {
         Terminal.line(JSON.object([.init("event", .string(event.type))] + (event.data.members ?? [])).text)
       } else if event.type == "progress" {
         bar.show(event.data)
+      } else if event.type == "paused" {
+        bar.clear()
+        Terminal.note("Paused; it goes on with parley downloads resume \(number).")
+      } else if event.type == "started" {
+        number = event.data["download_id"]?.integer ?? 0
       }
       return event.type == "finished" || event.type == "failed"
     }
@@ -151,29 +173,5 @@ enum MediaCommands {
     }
     guard last.type == "finished", let path = last.data["path"]?.string else { throw Failure(problem: last.data) }
     return path
-  }
-
-  /// Into a file that only this user can open, and from there to standard output, so that nothing unverified gets out.
-  private static func stream(_ id: String, _ client: NodeClient) throws(Failure) {
-    let folder = client.home + "/tmp"
-    if mkdir(folder, 0o700) != 0, errno != EEXIST { throw .system(.cannotCreate, folder.escapedLine) }
-    let path = "\(folder)/download-\(getpid())-\(String(UInt64.random(in: 0...(.max)), radix: 36))"
-    defer { unlink(path) }
-    let target: [JSON.Field] = [.init("path", .string(path))]
-    _ = try download(id, to: target, client, isJSON: false)
-    let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-    guard file >= 0 else { throw .system(.cannotCreate, path.escapedLine) }
-    defer { close(file) }
-    unlink(path)
-    var chunk = [UInt8](repeating: 0, count: 1 << 18)
-    while true {
-      let count = read(file, &chunk, chunk.count)
-      guard count >= 0 else { throw .system(.cannotCreate, path.escapedLine) }
-      if count == 0 { return }
-      if Interruption.count > 0 { throw .interrupted }
-      guard Terminal.writeAll(Array(chunk[..<count]), to: STDOUT_FILENO) else {
-        throw .system(.cannotCreate, "standard output")
-      }
-    }
   }
 }

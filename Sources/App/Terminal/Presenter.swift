@@ -122,6 +122,14 @@ enum Presenter {
     return "\(oneDecimal(value)) TB"
   }
 
+  /// Such as 45 s, 3 min, 2 h.
+  static func duration(_ seconds: Double) -> String {
+    guard seconds.isFinite, seconds < 1e9 else { return "?" }
+    if seconds < 120 { return "\(Int(seconds.rounded(.up))) s" }
+    if seconds < 7_200 { return "\(Int(seconds / 60)) min" }
+    return "\(Int(seconds / 3_600)) h"
+  }
+
   static func oneDecimal(_ value: Double) -> String {
     guard value.isFinite, value < 1e15 else { return "?" }
     let tenths = Int(value * 10)

@@ -13,7 +13,8 @@ package struct DownloadMachine: Sendable {
   /// 1 TiB, whose piece hashes take 32 MiB of memory.
   package static let pieceCountMax = 1 << 20
   /// In the order of the files, so far ahead of the first piece that is missing.
-  static let inOrderWindow = 32
+  /// As many as always fit in memory: the first has its place whatever came before it.
+  static let inOrderWindow = 16
   static let partsInFlightMax = 16
   static let manifestsAskedMax = 4
   static let hashRunsInFlightMax = 16

@@ -47,7 +47,7 @@ package struct DownloadOptions: Sendable {
   package var pieceHashes: [[Hash32]]?
   /// Files by their place in the manifest; nil: all.
   package var selected: [Int]?
-  /// Pieces come in the order of the files, for players and pipes: none is asked for that lies more than 32 pieces
+  /// Pieces come in the order of the files, for players and pipes: none is asked for that lies more than 16 pieces
   /// behind the first that is missing.
   package var isInOrder: Bool
 
@@ -90,6 +90,8 @@ package struct DownloadProgress: Equatable, Sendable {
   package var doneByteCount: UInt64
   package var byteCount: UInt64
   package var sourceCount: Int
+  /// Over the last seconds; filled in by who has a clock for it.
+  package var bytesPerSecond: UInt64 = 0
 
   package init(doneByteCount: UInt64, byteCount: UInt64, sourceCount: Int) {
     self.doneByteCount = doneByteCount

@@ -1,0 +1,64 @@
+"""Reaching downloads: a pipe in order while it arrives, and ranges."""
+import os
+import subprocess
+
+from harness import MIB, PARLEY, Lan, eventually, expect
+
+
+def shared(lan, size):
+    """Ana, who shares a file of random bytes, Ben, its media ID and bytes."""
+    ana, ben = lan.node("Ana"), lan.node("Ben")
+    for node in (ana, ben):
+        node.join("garden")
+    eventually(lambda: ben.online("garden") == {"Ana", "Ben"}, 5, "both are there")
+    data = os.urandom(size)
+    path = lan.folder / "long"
+    path.write_bytes(data)
+    (media,) = ana.share("garden", path)
+    eventually(lambda: ben.cli("media", "garden"), 5, "the file is known")
+    return ana, ben, media, data
+
+
+def start(node, *arguments):
+    return subprocess.Popen([PARLEY, *arguments, "--home", str(node.home)], stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def test_a_pipe_gets_the_bytes_in_order_and_its_end_ends_the_download():
+    with Lan(2) as lan:
+        _, ben, media, data = shared(lan, 40 * MIB + 5)
+        whole = ben.run("download", media, "-o", "-", json_lines=False)
+        expect(whole.returncode == 0 and whole.stdout == data, f"all of it: {whole.returncode} {whole.stderr}")
+        expect(whole.stderr == b"", "nothing is said when all is well")
+        expect(ben.cli("media", "garden")[0]["held_here"] is False, "nothing was kept on the disk")
+        reader = start(ben, "download", media, "-o", "-")
+        expect(reader.stdout.read(100_000) == data[:100_000], "it begins at the beginning")
+        (row,) = ben.cli("downloads")
+        expect(row["state"] == "running" and row["target"] is None and row["size"] == len(data), f"it is listed: {row}")
+        reader.stdout.close()
+        expect(reader.wait(20) == 73, "a pipe that is closed ends it")
+        expect(reader.stderr.read() == b"", "without a word")
+        reader.stderr.close()
+        eventually(lambda: ben.cli("downloads") == [], 5, "the node has ended it, too")
+
+
+def test_a_range_is_exactly_that():
+    with Lan(2) as lan:
+        ana, ben, media, data = shared(lan, 3 * MIB + 5)
+        for node in (ben, ana):
+            for text, wanted in (("0-0", data[:1]), ("1048570-1048590", data[1048570:1048591]), ("3145728-", data[-5:]),
+                                 ("-7", data[-7:]), ("5-99999999", data[5:])):
+                done = node.run("download", media, f"--range={text}", "-o", "-", json_lines=False)
+                expect(done.returncode == 0 and done.stdout == wanted, f"{text}: {done.returncode} {done.stderr}")
+        part = lan.folder / "part"
+        (row,) = ben.cli("download", media, "--range", "100-199", "-o", part)
+        expect(row["path"] == str(part) and part.read_bytes() == data[100:200], "a range in a file")
+        ben.refused(73, "download", media, "--range", "0-1", "-o", str(part))
+        expect(part.read_bytes() == data[100:200], "what is there is left as it is")
+        ben.cli("download", media, "--range", "0-1", "-o", part, "--force")
+        expect(part.read_bytes() == data[:2], "unless it may be replaced")
+        ben.refused(65, "download", media, "--range", "3145733-", "-o", "-")
+        ben.refused(64, "download", media, "--range", "2-1", "-o", "-")
+        curl = subprocess.run(["curl", "-sS", "--unix-socket", ben.api_socket(), "-r", "10-19",
+                               f"http://parley/v1/media/{media}/bytes"], capture_output=True, timeout=30)
+        expect(curl.stdout == data[10:20], f"a player's request: {curl.stderr}")
