@@ -9,7 +9,8 @@ extension Node {
   /// verified; the file appears under its name only when it is whole, and is then served from there. At most four run
   /// at once; others wait their turn.
   ///
-  /// When it breaks off or is paused, what was verified is kept in a hidden file in the target's folder for a week, and the next
+  /// When it breaks off or is paused, what was verified is kept in a hidden file in the target's folder for
+  /// a week, and the next
   /// download of the same media ID to that folder goes on from there, also after a restart. The events end with
   /// `.finished` or `.failed`; ending the iteration pauses the download. Of the progress only the newest is kept for a
   /// slow reader.

@@ -65,7 +65,7 @@ import Testing
       names == [
         "up", "down", "status", "id", "join", "leave", "channels", "members", "send", "tell", "hand", "share",
         "unshare",
-        "media", "download", "downloads", "watch", "history", "search", "chat",
+        "media", "files", "download", "downloads", "watch", "history", "search", "chat",
       ])
   }
 
