@@ -17,14 +17,15 @@ import Testing
     #expect(swarm.isGood && copies <= 1.3 && time <= 1.35, "\(copies) copies, \(time) of the wire's time")
   }
 
-  @Test func thirtyReceiversCostTheSourceLessThanTwoCopies() {
+  /// 32 MiB to thirty behind 100 Mbit/s: at most 1.5 copies from the source. How long it takes is not asked: 2.5 here.
+  @Test func thirtyReceiversCostTheSourceOneCopyAndAHalf() {
     let files = SwarmFiles([32 << 20])
     var swarm = SwarmSimulation(files, seed: 1)
     swarm.add(rate: 12_500_000, nil)
     swarm.add(30, rate: 12_500_000, DownloadOptions())
     swarm.run(atMost: .seconds(60))
     let (copies, time) = (swarm.copies(from: 0), swarm.wireTimes)
-    #expect(swarm.isGood && copies < 2, "\(copies) copies, \(time) of the wire's time")
+    #expect(swarm.isGood && copies <= 1.5 && time < 3, "\(copies) copies, \(time) of the wire's time")
   }
 }
 

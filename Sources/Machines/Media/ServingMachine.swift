@@ -23,6 +23,11 @@ package struct ServingMachine: Sendable {
   static let newsByteRate = 25_000
   package static let listenersPerPeerMax = 64
   private static let patienceFactor = 8
+  /// Of what is all here, a piece that went to one peer goes to none other for so long times the peers, at most a
+  /// second: that one passes it on. Only where so many ask that it can.
+  package static let heldBackForEach = Span.milliseconds(60)
+  static let heldBackMax = Span.seconds(1)
+  static let heldBackAmong = 3
 
   private struct Reading {
     let read: ServedRead
@@ -34,6 +39,8 @@ package struct ServingMachine: Sendable {
   private var shelves: [MediaID: Shelf] = [:]
   /// Blocks that went out of each piece.
   private var sentBlockCounts: [MediaID: [UInt32]] = [:]
+  /// Whom pieces went to lately, and when their last block did.
+  private var given: [MediaID: [Int: (peer: PeerID, at: Instant)]] = [:]
   private var changed: Set<MediaID> = []
   private var peers: [PeerID: ServedPeer] = [:]
   private var order: [PeerID] = []
@@ -157,6 +164,7 @@ extension ServingMachine {
   private mutating func unshare(_ id: MediaID) {
     shelves[id] = nil
     sentBlockCounts[id] = nil
+    given[id] = nil
     changed.remove(id)
     for peer in order {
       for listener in peers[peer]!.listeners where listener.media == id {
@@ -268,6 +276,7 @@ extension ServingMachine {
     readings[read.id] = Reading(read: read, account: peers[peer]!.account, numbers: numbers)
     sentBlockCounts[media]![piece] &+= UInt32(numbers.count)
     lastServed = (peer, media, piece)
+    given[media, default: [:]][piece] = (peer, now)
     effects.append(.read(read))
   }
 }
@@ -323,10 +332,15 @@ extension ServingMachine {
     var waiting: [PeerID] = []
     var best: (rank: Int, candidate: Candidate)?
     let overdue = order.count * Self.patienceFactor
+    var free: Instant?
     for step in order.indices {
       let index = (turn + step) % order.count
       let peer = order[index]
       guard let candidate = candidate(peer, index) else { continue }
+      if let until = heldBack(candidate) {
+        free = min(free ?? until, until)
+        continue
+      }
       waiting.append(peer)
       let media = candidate.shelf.served.manifest.id
       let isGoingOn = lastServed.map { $0 == (peer, media, candidate.piece) } ?? false
@@ -334,9 +348,20 @@ extension ServingMachine {
       let rank = isOverdue ? -2 : isGoingOn ? -1 : copyCount(candidate)
       if best.map({ rank < $0.rank }) ?? true { best = (rank, candidate) }
     }
+    if best == nil, let free { wake(at: free) }
     guard var next = best?.candidate, mayMove() else { return nil }
     next.waiting = waiting
     return next
+  }
+
+  /// Until when this piece is left to the one who has just got it; nil when it may go out.
+  private func heldBack(_ candidate: Candidate) -> Instant? {
+    let media = candidate.shelf.served.manifest.id
+    guard candidate.shelf.holding == nil, order.count >= Self.heldBackAmong,
+      let (peer, at) = given[media]?[candidate.piece], peer != candidate.peer
+    else { return nil }
+    let until = at + min(Self.heldBackMax, Self.heldBackForEach * order.count)
+    return until > now ? until : nil
   }
 
   /// Whole copies of its piece that went out.
