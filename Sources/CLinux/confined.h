@@ -191,7 +191,9 @@ static inline int parley_confined_limit(int what, uint64_t most) {
 
 static inline int parley_confined_limits(const struct parley_confined *c) {
   if (parley_confined_limit(RLIMIT_AS, c->memory_byte_count) != 0) return -1;
-  if (parley_confined_limit(RLIMIT_CPU, c->processor_seconds) != 0) return -1;
+  // At the lower limit SIGXCPU, which says why; where both are one, the kernel may send SIGKILL instead.
+  struct rlimit processor = {c->processor_seconds, c->processor_seconds + 1};
+  if (setrlimit(RLIMIT_CPU, &processor) != 0) return -1;
   if (parley_confined_limit(RLIMIT_FSIZE, 0) != 0) return -1;
   if (parley_confined_limit(RLIMIT_NOFILE, 64) != 0) return -1;
   if (parley_confined_limit(RLIMIT_CORE, 0) != 0) return -1;

@@ -70,6 +70,10 @@ final class Engine: Sendable {
     if let trouble = await store.setAside { switchboard.notices(.trouble(trouble)) }
     let engine = Engine(
       profile, instance, switchboard, alarms, pause, store, storeThread, incarnation, introductions,
+      MediaLimits(
+        uploadByteRate: settings.uploadByteRateMax.map { UInt64($0) },
+        downloadByteRate: settings.downloadByteRateMax.map { UInt64($0) },
+        partByteCountMax: settings.partByteCountMax.map { UInt64($0) }),
       OutboxLimits(
         countMax: settings.outboxCountMax, byteCountMax: settings.outboxByteCountMax,
         lifetime: .seconds(settings.outboxSeconds)), settings.pictures)
@@ -88,7 +92,7 @@ final class Engine: Sendable {
   private func restoreDownloads() async {
     guard let stored = try? await store.downloads() else { return }
     let now = Int64(clamping: SystemClock.wallMilliseconds())
-    var kept: [KeptDownload] = []
+    var kept: [(part: KeptDownload, touched: Int64)] = []
     for download in stored {
       let touched = Landing.lastTouched(download.partPath)
       let isFresh = touched.map { now - $0 / 1_000_000 < Self.partAgeMax } ?? false
@@ -97,9 +101,10 @@ final class Engine: Sendable {
         if touched != nil { KeptDownload(download)?.removePart() }
         continue
       }
-      kept.append(good)
+      kept.append((good, touched ?? 0))
     }
-    await media.restore(kept)
+    // The one used longest ago first: it is the first to go when parts take too much.
+    await media.restore(kept.sorted { $0.touched < $1.touched }.map(\.part))
   }
 
   /// Milliseconds.
@@ -108,7 +113,7 @@ final class Engine: Sendable {
   private init(
     _ profile: Profile, _ instance: Instance, _ switchboard: Switchboard, _ alarms: Alarms, _ pause: Pause,
     _ store: StoreActor, _ storeThread: ThreadExecutor, _ incarnation: UInt64, _ introductions: [Address],
-    _ outbox: OutboxLimits, _ pictures: PictureSettings
+    _ limits: MediaLimits, _ outbox: OutboxLimits, _ pictures: PictureSettings
   ) {
     let me = profile.identity.peerID
     self.switchboard = switchboard
@@ -125,7 +130,7 @@ final class Engine: Sendable {
     self.introductions = introductions
     let transport = UVTransport()
     media = MediaActor(
-      switchboard, serveDisk: serveMail, landDisk: landMail, executor: transport.executor,
+      switchboard, serveDisk: serveMail, landDisk: landMail, limits: limits, executor: transport.executor,
       wake: { alarms.wake(0, at: $0) })
     links = LinksActor(
       LinksMachine(me: me, instance: instance), identity: profile.identity, transport: transport,

@@ -150,7 +150,7 @@ extension Node {
       throw .queueFull(
         "\(MediaActor.readersMax) media are being read at once, which is as many as may be: end one and try again")
     }
-    let source = ReadSource(id: id, tag: tag, actor: engine.media, mail: switchboard.media)
+    let source = ReadSource(id: id, tag: tag, actor: engine.media)
     let opened = try await source.opened()
     return MediaBytes(
       media: media, download: DownloadID(UInt64(tag)), byteCount: opened.byteCount, range: opened.range, source: source)
@@ -175,19 +175,17 @@ private final class ReadSource: MediaByteSource {
   private let id: MediaID
   private let tag: UInt32
   private let actor: MediaActor
-  private let mail: Mailbox<MediaMail>
 
-  init(id: MediaID, tag: UInt32, actor: MediaActor, mail: Mailbox<MediaMail>) {
+  init(id: MediaID, tag: UInt32, actor: MediaActor) {
     self.id = id
     self.tag = tag
     self.actor = actor
-    self.mail = mail
   }
 
-  deinit { mail.post(.endReading(tag)) }
+  deinit { actor.leaveReading(tag) }
 
   func opened() async throws(ParleyError) -> (byteCount: UInt64, range: Range<UInt64>) {
-    let (mail, tag) = (mail, tag)
+    let (actor, tag) = (actor, tag)
     let result = await withTaskCancellationHandler {
       do throws(DownloadEnd) {
         return Result<(byteCount: UInt64, range: Range<UInt64>), DownloadEnd>.success(try await actor.opened(tag))
@@ -195,7 +193,7 @@ private final class ReadSource: MediaByteSource {
         return .failure(error)
       }
     } onCancel: {
-      mail.post(.endReading(tag))
+      actor.leaveReading(tag)
     }
     switch result {
     case .success(let opened): return opened
@@ -204,13 +202,13 @@ private final class ReadSource: MediaByteSource {
   }
 
   func next() async throws(ParleyError) -> [UInt8]? {
-    let (mail, tag) = (mail, tag)
+    let (actor, tag) = (actor, tag)
     let result = await withTaskCancellationHandler {
       do throws(DownloadEnd) { return Result<[UInt8]?, DownloadEnd>.success(try await actor.nextBytes(tag)) } catch {
         return .failure(error)
       }
     } onCancel: {
-      mail.post(.endReading(tag))
+      actor.leaveReading(tag)
     }
     switch result {
     case .success(let bytes): return bytes

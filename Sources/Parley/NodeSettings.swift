@@ -23,11 +23,20 @@ public struct NodeSettings: Sendable {
   public var outboxByteCountMax: Int
   /// Sizes, quality and upkeep of previews.
   public var pictures = PictureSettings()
+  /// Bytes a second of files sent to all others together, 65,536 to 2^40; nil: as fast as it goes.
+  public var uploadByteRateMax: Int?
+  /// Bytes a second of files received by all downloads together, 65,536 to 2^40; nil: as fast as it goes.
+  public var downloadByteRateMax: Int?
+  /// Bytes on the disk for parts of downloads that are paused or broke off, each counted with the size of its file,
+  /// whose space is reserved; 0 to 2^50. Beyond it the part that was used longest ago goes first. Nil: they go when
+  /// they have not been used for 7 days. Finished files are their user's and never removed.
+  public var partByteCountMax: Int?
 
   public init(
     home: String, displayName: String? = nil, interfaces: [String] = [], peers: [String] = [], port: UInt16 = 0,
     historyDays: Int = 30, historyEntryCountMax: Int = 100_000, outboxSeconds: Int = 604_800,
-    outboxCountMax: Int = 10_000, outboxByteCountMax: Int = 64 << 20
+    outboxCountMax: Int = 10_000, outboxByteCountMax: Int = 64 << 20, uploadByteRateMax: Int? = nil,
+    downloadByteRateMax: Int? = nil, partByteCountMax: Int? = nil
   ) {
     self.home = home
     self.displayName = displayName
@@ -39,6 +48,9 @@ public struct NodeSettings: Sendable {
     self.outboxSeconds = outboxSeconds
     self.outboxCountMax = outboxCountMax
     self.outboxByteCountMax = outboxByteCountMax
+    self.uploadByteRateMax = uploadByteRateMax
+    self.downloadByteRateMax = downloadByteRateMax
+    self.partByteCountMax = partByteCountMax
   }
 
   static let historyDaysRange = 1...36_500
@@ -46,6 +58,8 @@ public struct NodeSettings: Sendable {
   static let outboxSecondsRange = 1...31_536_000
   static let outboxCountRange = 1...1_000_000
   static let outboxByteCountRange = 32_768...1_073_741_824
+  static let byteRateRange = 65_536...1 << 40
+  static let partByteCountRange = 0...1 << 50
 
   /// Throws `.badSetting` for a number outside its bounds.
   func check() throws(ParleyError) {
@@ -57,6 +71,14 @@ public struct NodeSettings: Sendable {
       ("bytes in the outbox", outboxByteCountMax, Self.outboxByteCountRange),
     ]
     for (name, value, allowed) in numbers where !allowed.contains(value) {
+      throw .badSetting(name, value: value, allowed: allowed)
+    }
+    let optional = [
+      ("bytes a second to others", uploadByteRateMax, Self.byteRateRange),
+      ("bytes a second from others", downloadByteRateMax, Self.byteRateRange),
+      ("bytes of parts of downloads", partByteCountMax, Self.partByteCountRange),
+    ]
+    for case (let name, let value?, let allowed) in optional where !allowed.contains(value) {
       throw .badSetting(name, value: value, allowed: allowed)
     }
     try pictures.check()

@@ -59,6 +59,20 @@ import Testing
     #expect(try invocation("up --port 65535").number("--port", in: 0...UInt16.max) == 65_535)
   }
 
+  @Test func numbersOfBytesHaveUnits() async throws {
+    for (text, count) in [
+      ("0", 0), ("65536", 65_536), ("500k", 500_000), ("5M", 5_000_000), ("5MB", 5_000_000), ("2GiB", 2 << 30),
+      ("1Ti", 1 << 40), ("64Ki", 65_536),
+    ] { #expect(Invocation.byteCount(text) == count) }
+    for text in ["", "M", "-5M", "5X", "5 M", "5i", "9223372036854775807k", "99999999999999999999", "1.5M", "٣M"] {
+      #expect(Invocation.byteCount(text) == nil)
+    }
+    for line in ["--upload-limit 1k", "--download-limit no", "--parts-limit -1", "--upload-limit 2T"] {
+      let up = try invocation("up \(line) --home /nowhere/to/be/made")
+      await #expect(throws: Failure.self) { try await NodeCommands.up(up) }
+    }
+  }
+
   @Test func theIssuesCommandsAreAllThere() {
     let names = Set(CommandTable.all.map(\.name))
     #expect(

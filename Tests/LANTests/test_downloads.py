@@ -1,13 +1,15 @@
-"""Reaching downloads: a pipe in order while it arrives, and ranges."""
+"""Reaching downloads: a pipe in order while it arrives, a range, the list, pausing, going on after a crash, limits."""
+import json
 import os
 import subprocess
+import time
 
 from harness import MIB, PARLEY, Lan, eventually, expect
 
 
-def shared(lan, size):
-    """Ana, who shares a file of random bytes, Ben, its media ID and bytes."""
-    ana, ben = lan.node("Ana"), lan.node("Ben")
+def shared(lan, size, **options):
+    """Ana, who shares a file of random bytes, Ben, its media ID and bytes. Options are those of Ben's node."""
+    ana, ben = lan.node("Ana"), lan.node("Ben", **options)
     for node in (ana, ben):
         node.join("garden")
     eventually(lambda: ben.online("garden") == {"Ana", "Ben"}, 5, "both are there")
@@ -62,3 +64,60 @@ def test_a_range_is_exactly_that():
         curl = subprocess.run(["curl", "-sS", "--unix-socket", ben.api_socket(), "-r", "10-19",
                                f"http://parley/v1/media/{media}/bytes"], capture_output=True, timeout=30)
         expect(curl.stdout == data[10:20], f"a player's request: {curl.stderr}")
+
+
+def paused_part(ben, media, target):
+    """A download that was paused after its first bytes; its number."""
+    command = start(ben, "download", media, "-o", str(target), "--json")
+    number = json.loads(command.stdout.readline())["download_id"]
+    for line in command.stdout:
+        event = json.loads(line)
+        if event["event"] == "progress" and event["received"] > 0:
+            break
+    ben.cli("downloads", "pause", str(number))
+    eventually(lambda: any(json.loads(line)["event"] == "paused" for line in command.stdout), 10, "it is told")
+    return number, command
+
+
+def test_a_paused_download_goes_on_after_a_crash():
+    with Lan(2) as lan:
+        _, ben, media, data = shared(lan, 24 * MIB + 5, options=["--download-limit", "4M"])
+        folder = lan.folder / "target"
+        folder.mkdir()
+        number, command = paused_part(ben, media, folder / "copy")
+        (row,) = ben.cli("downloads")
+        expect(row["state"] == "paused" and 0 < row["received"] < len(data), f"some of it is there: {row}")
+        eventually(lambda: ben.rows("SELECT id FROM downloads"), 5, "the store knows")
+        ben.kill9()
+        command.wait(20)
+        ben.options = [word for word in ben.options if word not in ("--download-limit", "4M")]
+        ben.start()
+        eventually(lambda: ben.online("garden") == {"Ana", "Ben"}, 10, "both are there again")
+        (row,) = ben.cli("downloads")
+        expect(row["state"] == "paused" and row["received"] > 0, f"it is listed after the crash: {row}")
+        expect(row["target"] == str(folder / "copy"), "under the name it is to have")
+        ben.cli("downloads", "resume", str(row["download_id"]))
+        eventually(lambda: ben.cli("downloads")[0]["state"] == "finished", 30, "it goes on by itself")
+        expect((folder / "copy").read_bytes() == data, "it is right")
+        expect(os.listdir(folder) == ["copy"], "nothing else is left")
+        ben.refused(66, "downloads", "resume", str(row["download_id"]))
+
+
+def test_a_cancelled_download_leaves_nothing_and_limits_hold():
+    with Lan(2) as lan:
+        _, ben, media, data = shared(lan, 8 * MIB, options=["--download-limit", "4M"])
+        folder = lan.folder / "target"
+        folder.mkdir()
+        number, command = paused_part(ben, media, folder / "copy")
+        expect(len(os.listdir(folder)) == 1, "a part lies there")
+        ben.cli("downloads", "cancel", str(number))
+        expect(command.wait(20) == 75, "who waited for it is told")
+        eventually(lambda: os.listdir(folder) == [], 5, "nothing is left")
+        expect(ben.cli("downloads") == [], "nothing is listed")
+        started = time.monotonic()
+        ben.download(media, folder / "copy")
+        took = time.monotonic() - started
+        expect((folder / "copy").read_bytes() == data, "it is right")
+        # 8 MiB at 4 MB/s, less the fifth of a second that may come at once.
+        expect(took > 1.5, f"no faster than the limit: {took:.2f} s")
+        return f"8 MiB at 4 MB/s took {took:.2f} s"

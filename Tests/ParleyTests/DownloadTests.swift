@@ -12,10 +12,14 @@ struct DownloadTests {
     let shared: MediaReference
     let bytes: [UInt8]
 
-    init(_ title: String, byteCount: Int) async throws {
+    /// `byteRate`: what Ben fetches a second, so that he is not done before he thinks better of it.
+    init(_ title: String, byteCount: Int, byteRate: Int? = nil, parts: Int? = nil) async throws {
       channel = try name("download-tests-\(title)")
       ana = try await RunningNode("Ana")
-      ben = try await RunningNode("Ben")
+      ben = try await RunningNode("Ben") {
+        $0.downloadByteRateMax = byteRate
+        $0.partByteCountMax = parts
+      }
       try await ana.node.join(channel, secret: .open)
       try await ben.node.join(channel, secret: .open)
       try await ana.node.wait(for: ben.node.peerID, in: channel)
@@ -46,7 +50,7 @@ struct DownloadTests {
 
   /// Pauses at the first piece; the events until then and after it are those of one stream.
   @Test func aPausedDownloadGoesOnInTheSameStream() async throws {
-    let pair = try await Pair("pause", byteCount: 24 << 20)
+    let pair = try await Pair("pause", byteCount: 24 << 20, byteRate: 6 << 20)
     let node = pair.ben.node
     let target = TemporaryHome()
     let (id, events) = try await node.download(pair.shared.id, to: .file(target.path + "/copy", replacing: false))
@@ -82,7 +86,7 @@ struct DownloadTests {
   }
 
   @Test func aCancelledDownloadLeavesNothing() async throws {
-    let pair = try await Pair("cancel", byteCount: 24 << 20)
+    let pair = try await Pair("cancel", byteCount: 24 << 20, byteRate: 6 << 20)
     let node = pair.ben.node
     let target = TemporaryHome()
     for isPausedFirst in [false, true] {
@@ -109,8 +113,41 @@ struct DownloadTests {
     try await pair.stop()
   }
 
+  /// Begins a download and pauses it at its first piece.
+  private func pause(_ id: MediaID, _ node: Node, _ target: TemporaryHome) async throws -> DownloadID {
+    let (download, events) = try await node.download(id, to: .folder(target.path))
+    var isAsked = false
+    for await event in events {
+      if case .progress(let received, _, _, _) = event, received > 0, !isAsked {
+        isAsked = true
+        try await node.pause(download)
+      }
+      if case .paused = event { break }
+    }
+    return download
+  }
+
+  /// Two parts of 24 MiB where 30 MiB may lie: the one used longest ago goes, and begins anew.
+  @Test func partsBeyondTheirSpaceGoTheOldestFirst() async throws {
+    let pair = try await Pair("parts", byteCount: 24 << 20, byteRate: 6 << 20, parts: 30 << 20)
+    let node = pair.ben.node
+    let target = TemporaryHome()
+    let other = try await pair.ana.node.share(
+      path: pair.ana.home.write(pair.bytes.reversed(), "other"), in: pair.channel)
+    try await node.wait { try await $0.history(of: pair.channel, limit: 1).first?.media?.id == other.id }
+    let first = try await pause(pair.shared.id, node, target)
+    #expect(entries(target.path).count == 1)
+    let second = try await pause(other.id, node, target)
+    // The disk's thread removes it after the news; the time limit bounds the wait.
+    while entries(target.path).count != 1 { await Task.yield() }
+    let items = try await node.downloads()
+    #expect(items.first { $0.id == first }?.doneByteCount == 0)
+    #expect(try #require(items.first { $0.id == second }).doneByteCount > 0)
+    try await pair.stop()
+  }
+
   @Test func whatAnEarlierRunLeftIsListedAndGoesOn() async throws {
-    let pair = try await Pair("restart", byteCount: (40 << 20) + 5)
+    let pair = try await Pair("restart", byteCount: (40 << 20) + 5, byteRate: 6 << 20)
     let home = pair.ben.home
     let target = TemporaryHome()
     let copy = target.path + "/copy"

@@ -8,7 +8,8 @@ struct ResumeTests {
   @Test func aCancelledDownloadGoesOnAfterARestart() async throws {
     let channel = try name("resume-tests")
     let ana = try await RunningNode("Ana")
-    var ben = try await RunningNode("Ben")
+    // Slow enough that it is not done before it is cancelled.
+    var ben = try await RunningNode("Ben") { $0.downloadByteRateMax = 6 << 20 }
     let home = ben.home
     let target = TemporaryHome()
     try await ana.node.join(channel, secret: .open)

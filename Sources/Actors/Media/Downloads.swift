@@ -70,6 +70,8 @@ enum DownloadRule {
   /// Holders are asked for again this often, and so long.
   static let askAgain = Span.milliseconds(400)
   static let patience = Span.seconds(4)
+  /// With a limit downloads are allowed more this often.
+  static let grantAgain = Span.milliseconds(50)
   /// The store is told of progress this often: so much at most is fetched again after a crash.
   static let record = Span.seconds(3)
   /// Pieces of 1 MiB checked or copied at once, so that other downloads have their turn on the disk.
@@ -110,14 +112,6 @@ extension MediaActor {
 
   /// Nobody listens to it any more: it can be gone on with.
   func leave(_ number: UInt32) { if listed[number] == nil { cancel(number) } else { _ = pauseDownload(number) } }
-
-  /// Downloads of earlier runs that can be gone on with.
-  package func restore(_ downloads: [KeptDownload]) {
-    for download in downloads {
-      kept[download.manifest.id] = download
-      enlistKept(download)
-    }
-  }
 
   func startNext() {
     while downloads.values.count(where: { !$0.isWaiting && $0.order.target != nil }) < DownloadRule.runningMax,
@@ -161,10 +155,12 @@ extension MediaActor {
     downloads[tag]!.way = .network
     downloads[tag]!.patienceEnd = now + DownloadRule.patience
     downloads[tag]!.askAgainAt = now + DownloadRule.askAgain
+    if downloadLimit != nil { download(tag, .limited) }
     download(tag, .started)
     guard let order = downloads[tag]?.order else { return }
     for peer in order.likely { want(tag, peer) }
     askHolders(order.channel, [order.id])
+    grant(now)
     wake(now + DownloadRule.askAgain)
   }
 
@@ -193,7 +189,7 @@ extension MediaActor {
     let byteCount = failed.machine.manifest.map(failed.order.wantedByteCount) ?? 0
     var keptByteCount: UInt64 = 0
     if keepingPart, let record = toKeep(failed, end) {
-      kept[failed.id] = record
+      keep(record)
       keptByteCount = record.heldByteCount
       // Without an open part file what the store has still holds.
       if failed.partName != nil { landDisk.post(.keep(tag, [.download(record.stored)])) }
@@ -202,6 +198,7 @@ extension MediaActor {
       if failed.isRecorded, failed.recordedCount > 0 { switchboard.store.post(.apply([.downloadRemove(failed.id)])) }
     }
     report(tag, failed.order, .failed(end, keptByteCount: keptByteCount, byteCount: byteCount))
+    limitParts()
     flush()
     closeIdle(failed.wanted)
     startNext()
@@ -294,6 +291,7 @@ extension MediaActor {
 
   func woke() {
     let now = SystemClock.now()
+    grant(now)
     for tag in downloads.keys.sorted() where downloads[tag]?.isOnNetwork == true {
       if let at = downloads[tag]?.wakeAt, at <= now {
         downloads[tag]!.wakeAt = nil

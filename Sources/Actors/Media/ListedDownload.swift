@@ -173,13 +173,22 @@ extension MediaActor {
       guard downloads[tag]?.isLanding == false else { return true }
       let isRecorded = downloads[tag]!.isRecorded
       fail(tag, .cancelled, keepingPart: keepingPart)
-      if !keepingPart, isRecorded { dropKept(id) }
+      guard !keepingPart else { return true }
+      if isRecorded { dropKept(id) }
+      listed[number] = nil
     } else if !keepingPart {
       guard item.canResume else { return false }
       forget(number)
       dropKept(id)
     }
     return true
+  }
+
+  /// What is listed begins anew when it is resumed.
+  func partIsGone(_ id: MediaID) {
+    for number in listed.keys where listed[number]!.order.id == id && listed[number]!.canResume {
+      listed[number]!.doneByteCount = 0
+    }
   }
 
   /// Unless another download goes on with it.

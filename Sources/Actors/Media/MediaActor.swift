@@ -4,6 +4,7 @@ import ParleyMachines
 import ParleyStore
 import ParleyVocabulary
 import ParleyWire
+import Synchronization
 
 /// Runs the media machines: what is held and by whom, what is served, what is downloaded. Shares the transport's thread
 /// with the links actor, so that a block passes between them without a change of threads.
@@ -15,7 +16,11 @@ package actor MediaActor {
   let wake: @Sendable (Instant) -> Void
   private let executor: any SerialExecutor
   var machine = MediaMachine()
-  var serving = ServingMachine()
+  var serving: ServingMachine
+  let limits: MediaLimits
+  var downloadLimit: RateLimit?
+  /// Whose turn it is to be allowed more.
+  var grantTurn = 0
   var held: [MediaID: HeldFile] = [:]
   /// In which channels, also for what was found changed and is no longer held.
   private var heldIn: [MediaID: Set<ChannelID>] = [:]
@@ -26,6 +31,8 @@ package actor MediaActor {
   var downloads: [UInt32: Download] = [:]
   /// Downloads that broke off and can be gone on with.
   var kept: [MediaID: KeptDownload] = [:]
+  /// The one used longest ago first; also some that are kept no more.
+  var keptOrder: [MediaID] = []
   /// Media of which a download serves what it has so far.
   var offered: [MediaID: UInt32] = [:]
   private var servingWakeAt: Instant?
@@ -34,6 +41,8 @@ package actor MediaActor {
   var listed: [UInt32: ListedDownload] = [:]
   /// Those of downloads that go to a reader, until it is gone.
   var readers: [UInt32: MediaReader] = [:]
+  /// Left, and not yet told so by mail.
+  nonisolated let endedReaders = Mutex<Set<UInt32>>([])
   private(set) var isClosed = false
   /// Media links are numbered apart from those of the links machine (even) and accepted ones (odd).
   var nextLink: UInt64 = 1 << 62
@@ -42,8 +51,11 @@ package actor MediaActor {
 
   package init(
     _ switchboard: Switchboard, serveDisk: Mailbox<DiskMail>, landDisk: Mailbox<DiskMail>,
-    executor: any SerialExecutor, wake: @escaping @Sendable (Instant) -> Void
+    limits: MediaLimits = MediaLimits(), executor: any SerialExecutor, wake: @escaping @Sendable (Instant) -> Void
   ) {
+    self.limits = limits
+    serving = ServingMachine(limit: limits.uploadByteRate.map { RateLimit(bytesPerSecond: $0) })
+    downloadLimit = limits.downloadByteRate.map { RateLimit(bytesPerSecond: $0) }
     self.executor = executor
     self.switchboard = switchboard
     self.serveDisk = serveDisk

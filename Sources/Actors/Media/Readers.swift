@@ -3,6 +3,7 @@ import ParleyHashing
 import ParleyMachines
 import ParleyVocabulary
 import ParleyWire
+import Synchronization
 
 /// Which bytes of a file somebody wants to read. What lies past its end is not there.
 package enum ByteSelection: Equatable, Sendable {
@@ -84,8 +85,16 @@ extension MediaActor {
   /// So many are read at once; each takes up to 16 MiB.
   package static let readersMax = 8
 
+  /// Ends a reading, from any thread. At once it makes room for another.
+  package nonisolated func leaveReading(_ tag: UInt32) {
+    endedReaders.withLock { _ = $0.insert(tag) }
+    switchboard.media.post(.endReading(tag))
+  }
+
   /// Starts reading to somebody who calls `nextBytes`. Nil when too many do already.
   package func read(_ order: DownloadOrder) -> UInt32? {
+    // Of these the news is still on its way.
+    for tag in endedReaders.withLock({ $0 }).sorted() { endReading(tag) }
     guard readers.count < Self.readersMax else { return nil }
     let tag = newTag()
     enlist(order, tag, as: tag)
@@ -135,6 +144,7 @@ extension MediaActor {
 
   /// Nobody reads it any more.
   func endReading(_ tag: UInt32) {
+    endedReaders.withLock { _ = $0.remove(tag) }
     let isUnderWay = downloads[tag] != nil
     fail(tag, .cancelled)
     guard var reader = readers.removeValue(forKey: tag) else { return }

@@ -71,6 +71,36 @@ struct Invocation: Sendable {
   }
 }
 
+extension Invocation {
+  /// A number of bytes: `5M` and `5MB` are 5,000,000, `5Mi` and `5MiB` are 5,242,880.
+  func byteCount(_ option: String, in range: ClosedRange<Int>) throws(Failure) -> Int? {
+    guard let text = value(option) else { return nil }
+    guard let count = Self.byteCount(text), range.contains(count) else {
+      throw .usage(
+        "\(option) must be \(range.lowerBound) to \(range.upperBound) bytes, such as 500k, 5M or 2Gi, not "
+          + text.escapedLine)
+    }
+    return count
+  }
+
+  static func byteCount(_ text: String) -> Int? {
+    let digits = text.prefix { $0.isASCII && $0.isNumber }
+    guard !digits.isEmpty, let number = Int(digits) else { return nil }
+    var unit = text.dropFirst(digits.count).lowercased()
+    if unit.hasSuffix("b") { unit.removeLast() }
+    let base = unit.hasSuffix("i") ? 1_024 : 1_000
+    if unit.hasSuffix("i") { unit.removeLast() }
+    guard let power = ["", "k", "m", "g", "t"].firstIndex(of: unit), power > 0 || base == 1_000 else { return nil }
+    var count = number
+    for _ in 0..<power {
+      let (product, overflow) = count.multipliedReportingOverflow(by: base)
+      if overflow { return nil }
+      count = product
+    }
+    return count
+  }
+}
+
 /// What a command line asks for.
 enum Request: Sendable {
   case run(Command, Invocation)

@@ -24,6 +24,11 @@ enum CommandTable {
       .init(name: "--history-days", value: "D", help: "keep what was received in the last D days; else 30"),
       .init(name: "--history-entries", value: "N", help: "keep the last N entries of each channel; else 100000"),
       .init(name: "--outbox-seconds", value: "S", help: "give up messages that waited S seconds; else 604800, 7 days"),
+      .init(name: "--upload-limit", value: "RATE", help: "send files at so many bytes a second, such as 5M"),
+      .init(name: "--download-limit", value: "RATE", help: "fetch files at so many bytes a second, such as 20M"),
+      .init(
+        name: "--parts-limit", value: "SIZE",
+        help: "disk space for parts of downloads that wait; the one used longest ago goes first"),
       .init(name: "--preview-quality", value: "Q", help: "JPEG quality of previews in hundredths, 1 to 100; else 60"),
       .init(name: "--thumbnail-side", value: "N", help: "dots of a thumbnail's short side at most; else 170"),
       .init(name: "--big-side", value: "N", help: "dots of a big picture's short side at most; else 720"),

@@ -15,7 +15,7 @@ extension DownloadMachine {
 
   mutating func pump(_ peer: PeerID) {
     guard isPrepared, !isEnded, let source = sources[peer], source.isReady(at: now), source.hasRoom else { return }
-    while sources[peer]!.blocksInFlight < sources[peer]!.window {
+    while sources[peer]!.blocksInFlight < sources[peer]!.window, allowance ?? 1 > 0 {
       guard let piece = sources[peer]!.requesting ?? assign(to: peer) ?? help(with: peer) else { return }
       if let block = incoming[piece]!.takeNext(for: peer) {
         sources[peer]!.requesting = piece

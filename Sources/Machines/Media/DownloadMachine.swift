@@ -65,6 +65,8 @@ package struct DownloadMachine: Sendable {
   var sparePieces = SparePieces()
   var doneByteCount: UInt64 = 0
   var wantedByteCount: UInt64 = 0
+  /// Bytes of blocks that may still be asked for; nil: as many as there are.
+  package internal(set) var allowance: Int?
 
   /// `tag`, below 2³⁰, is the upper half of the request numbers, so that downloads sharing a session do not mix their
   /// answers: an answer belongs to the download with tag `number >> 32`. `seed` steers which pieces are asked for
@@ -90,6 +92,8 @@ package struct DownloadMachine: Sendable {
     case .prepared(let holding): prepared(holding)
     case .pieceVerified(let piece, let isGood): verified(piece, isGood)
     case .pieceWritten(let piece): written(piece)
+    case .limited: allowance = 0
+    case .allowed(let byteCount): allowed(byteCount)
     case .stopped: stop()
     case .woke:
       isWaking = false
@@ -186,23 +190,12 @@ extension DownloadMachine {
       let place = layout!.place(of: piece)
       request = .block(id, file: place.file, index: place.indexInFile * Limit.blocksPerPiece + block)
       sources[peer]!.blocksInFlight += 1
+      if let left = allowance { allowance = left - Limit.mediaBlockByteCount }
       blocksInFlight += 1
     }
     if sources[peer]!.pending.isEmpty { sources[peer]!.lastProgress = now }
     sources[peer]!.pending[number] = pending
     effects.append(.request(peer, number, request))
-  }
-
-  private mutating func cancelAll(_ peer: PeerID, listening: Bool = false) {
-    if listening {
-      for number in sources[peer]!.listening.keys.sorted() { effects.append(.cancel(peer, number)) }
-      sources[peer]!.forgetListening()
-    }
-    for number in sources[peer]!.pending.keys.sorted() { effects.append(.cancel(peer, number)) }
-    sources[peer]!.cancelledCount += sources[peer]!.pending.count
-    sources[peer]!.pending = [:]
-    blocksInFlight -= sources[peer]!.blocksInFlight
-    sources[peer]!.blocksInFlight = 0
   }
 
   /// Takes from a source all it was asked for, so that others can be asked.

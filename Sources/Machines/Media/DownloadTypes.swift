@@ -16,6 +16,10 @@ package enum DownloadEvent: Equatable, Sendable {
   case prepared(holding: PieceSet)
   case pieceVerified(Int, isGood: Bool)
   case pieceWritten(Int)
+  /// Blocks are asked for only as `.allowed` says.
+  case limited
+  /// So many bytes more.
+  case allowed(byteCount: Int)
   /// Somebody gave it up, or the disk refused.
   case stopped
   case woke

@@ -54,7 +54,10 @@ package struct ServingMachine: Sendable {
   private var wakeAt: Instant?
   private var effects: [ServingEffect] = []
 
-  package init() {}
+  private var limit: RateLimit?
+
+  /// `limit`: of the bytes read for all together.
+  package init(limit: RateLimit? = nil) { self.limit = limit }
 
   package mutating func handle(_ event: ServingEvent, at now: Instant) -> [ServingEffect] { handle([event], at: now) }
 
@@ -259,7 +262,8 @@ extension ServingMachine {
     let media = first.shelf.served.manifest.id
     var byteCount = first.byteCount
     var numbers = [peers[peer]!.requests[0].number]
-    let room = peers[peer]!.room
+    // Little at once when little may go: nobody waits long for their turn.
+    let room = min(peers[peer]!.room, limit.map { Int($0.burst) } ?? .max)
     for (number, request) in peers[peer]!.requests.dropFirst().prefix(Self.blocksPerReadMax - 1) {
       guard case .block(media, file, let index) = request, first.shelf.served.piece(file, index) == piece,
         case .read(file, offset + UInt64(byteCount), let more) =
@@ -272,6 +276,7 @@ extension ServingMachine {
     nextRead += 1
     peers[peer]!.requests.removeFirst(numbers.count)
     peers[peer]!.read(byteCount, at: now)
+    limit?.take(byteCount)
     peers[peer]!.readingCount += numbers.count
     readings[read.id] = Reading(read: read, account: peers[peer]!.account, numbers: numbers)
     sentBlockCounts[media]![piece] &+= UInt32(numbers.count)
@@ -287,13 +292,21 @@ extension ServingMachine {
   /// One answer or read after another, until nothing more may go.
   private mutating func serve() {
     answerFromMemory()
-    while readings.count < Self.readsMax, let next = nextToRead() {
+    while readings.count < Self.readsMax, mayReadMore(), let next = nextToRead() {
       for peer in next.waiting { peers[peer]!.passedOver += 1 }
       peers[next.peer]!.passedOver = 0
       turn = (next.index + 1) % order.count
       read(next)
       answerFromMemory()
     }
+  }
+
+  /// Whether the limit allows it now.
+  private mutating func mayReadMore() -> Bool {
+    guard limit != nil, peers.values.contains(where: { !$0.requests.isEmpty }) else { return true }
+    if limit!.available(at: now) > 0 { return true }
+    wake(at: limit!.opens(after: now))
+    return false
   }
 
   /// What needs no disk waits for nobody.
