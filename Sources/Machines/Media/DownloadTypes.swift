@@ -148,7 +148,8 @@ package enum DownloadFailure: Error, Equatable, Sendable, CustomStringConvertibl
   package var description: String {
     switch self {
     case .manifest(let error): "the manifest is malformed: \(error)"
-    case .severalFiles(let count): "this media ID stands for \(count) files; only single files can be downloaded"
+    case .severalFiles(let count):
+      "it is a folder of \(count) files, which cannot be read in one piece: download it to a folder"
     case .tooLarge(let byteCount, let byteCountMax):
       "the file has \(byteCount) bytes, at most \(byteCountMax) can be downloaded"
     }
