@@ -236,6 +236,26 @@ struct Links {
   #expect(links.machine.sessionCount == 0)
 }
 
+/// A session says which run is there, before any presence of it came; what anybody recorded of the one before must
+/// neither end that session nor be passed on once more.
+@Test func aReplayOfAnEarlierRunNeitherEndsASessionNorIsHeardAgain() {
+  var links = Links()
+  let old = presence(ben, "Ben", run: run(2), counter: 1)
+  links.hear(old, from: address(2))
+  links.open(LinkID(9), ben, run: run(3), isInitiator: false, [garden])
+  links.handle(.datagramOpened(garden, run(2), from: address(9), [.presence(signed(old.encoded))]))
+  #expect(links.effects == [])
+  links.hear(old, from: address(9))
+  #expect(links.told == [] && links.machine.session(of: ben) == LinkID(9))
+  // Runs by turns, as late words of an earlier one may come: each has its own window.
+  let new = presence(ben, "Ben", run: run(3), counter: 1)
+  links.hear(new, from: address(2))
+  #expect(links.told == [.membership(.presenceHeard(garden, new, overSession: false))])
+  links.hear(old, from: address(2))
+  links.hear(new, from: address(2))
+  #expect(links.told == [])
+}
+
 @Test func whatWaitsForASessionGoesOutInOrder() {
   var links = Links()
   links.hear(presence(ben, "Ben", run: run(2), counter: 1), from: address(2))

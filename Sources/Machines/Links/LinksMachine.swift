@@ -181,9 +181,7 @@ package struct LinksMachine: Sendable {
   }
 
   private func isFresh(_ author: PeerID, _ instance: Instance, _ counter: UInt64, _ channel: ChannelID) -> Bool {
-    guard let known = peers[author] else { return true }
-    guard known.instance == instance else { return true }
-    return known.live[channel, default: ReplayWindow()].isFresh(counter)
+    peers[author]?.liveWindow(of: instance, channel).isFresh(counter) ?? true
   }
 
   private mutating func verified(

@@ -14,6 +14,8 @@ struct PeerLink: Equatable, Sendable {
   var confirmed: Address?
   var live: [ChannelID: ReplayWindow] = [:]
   var direct: [ChannelID: ReplayWindow] = [:]
+  /// Of its other runs, the last one last: what was heard of one is not heard again because another came between.
+  private var others: [Run] = []
   /// Where the session that stands, or stood last, came from or went: all there is of whom no datagram reaches.
   var reached: Address?
   var session: LinkID?
@@ -24,17 +26,34 @@ struct PeerLink: Equatable, Sendable {
   /// Membership waits for the dial's outcome.
   var isChecked = false
 
+  private struct Run: Equatable, Sendable {
+    let instance: Instance
+    let live: [ChannelID: ReplayWindow]
+    let direct: [ChannelID: ReplayWindow]
+  }
+
+  private static let otherRunsMax = 4
+
   init(instance: Instance, incarnation: UInt64) {
     self.instance = instance
     self.incarnation = incarnation
   }
 
+  /// The window of presence and live objects of one of its runs.
+  func liveWindow(of instance: Instance, _ channel: ChannelID) -> ReplayWindow {
+    let known = instance == self.instance ? live : others.last { $0.instance == instance }?.live
+    return known?[channel] ?? ReplayWindow()
+  }
+
   var dialAddress: Address? { (confirmed ?? candidate ?? reached).map { $0.with(port: tcpPort) } }
 
   mutating func startAgain(as instance: Instance) {
+    let earlier = others.firstIndex { $0.instance == instance }.map { others.remove(at: $0) }
+    others.append(Run(instance: self.instance, live: live, direct: direct))
+    if others.count > Self.otherRunsMax { others.removeFirst() }
     self.instance = instance
-    live = [:]
-    direct = [:]
+    live = earlier?.live ?? [:]
+    direct = earlier?.direct ?? [:]
     confirmed = nil
     channels = []
   }
