@@ -28,7 +28,7 @@ public struct NodeSettings: Sendable {
   /// Bytes a second of files received by all downloads together, 65,536 to 2^40; nil: as fast as it goes.
   public var downloadByteRateMax: Int?
   /// Bytes on the disk for parts of downloads that are paused or broke off, each counted with the size of its file,
-  /// whose space is reserved; 0 to 2^50. Beyond it the part that was used longest ago goes first. Nil: they go when
+  /// which it may come to take; 0 to 2^50. Beyond it the part that was used longest ago goes first. Nil: they go when
   /// they have not been used for 7 days. Finished files are their user's and never removed.
   public var partByteCountMax: Int?
 

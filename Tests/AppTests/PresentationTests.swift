@@ -14,6 +14,13 @@ import Testing
     ]
   }
 
+  @Test func aFolderIsCalledOne() {
+    var file: JSON = ["type": "file", "file_name": "plans", "media_id": "abc", "size": 5]
+    #expect(Presenter.message(file, isChannelShown: false).contains("file plans, 5 bytes"))
+    file = ["type": "file", "file_name": "plans", "media_id": "abc", "size": 5, "mime": "inode/directory"]
+    #expect(Presenter.message(file, isChannelShown: false).contains("folder plans, 5 bytes"))
+  }
+
   @Test func noControlByteReachesTheTerminal() {
     let file: JSON = ["type": "file", "file_name": .string(Self.hostile), "media_id": .string(Self.hostile), "size": 5]
     let lines =

@@ -29,7 +29,8 @@ enum Presenter {
     case "photo", "video", "file":
       let name = json["file_name"]?.string?.escapedLine ?? "without a name"
       let size = json["size"]?.number.map { ", \(byteCount($0))" } ?? ""
-      return "\(type) \(name)\(size) · parley download \(json["media_id"]?.string?.escapedLine ?? "?")"
+      let what = json["mime"]?.string == "inode/directory" ? "folder" : type
+      return "\(what) \(name)\(size) · parley download \(json["media_id"]?.string?.escapedLine ?? "?")"
     default: return "something of the kind \(type.escapedLine), which this version cannot show"
     }
   }

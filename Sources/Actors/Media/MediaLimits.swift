@@ -26,8 +26,8 @@ extension MediaActor {
     limitParts()
   }
 
-  /// A part file takes the space of the whole file, which is reserved at its start. Those go first that were not used
-  /// for longest; of running downloads none goes.
+  /// A part counts as much as it may come to take, the whole file. Those go first that were not used for longest; of
+  /// running downloads none goes.
   func limitParts() {
     guard let byteCountMax = limits.partByteCountMax else { return }
     keptOrder.removeAll { kept[$0] == nil }
