@@ -45,7 +45,8 @@ final class EventOutlet: Sendable {
     var suspended: ConnectionReference?
     var roomWaiter: CheckedContinuation<Void, Never>?
     var closeWaiter: CheckedContinuation<Void, Never>?
-    var lastWrite = ContinuousClock.now
+    /// Nil before the first.
+    var lastWrite: ContinuousClock.Instant?
 
     var pendingCount: Int { buffer.count - readCount }
 
@@ -147,11 +148,12 @@ final class EventOutlet: Sendable {
   }
 
   /// Writes a comment when nothing was written for `interval`, so that a client that is gone without a word is noticed.
-  /// Returns how long until the next is due.
+  /// Never the first thing: that says that nothing is missed from there on. Returns how long until the next is due.
   func keepAlive(every interval: Duration) -> Duration {
     guard head == nil else { return interval }
     return state.withLock { state in
-      let due = state.lastWrite + interval - .now
+      guard let lastWrite = state.lastWrite else { return interval }
+      let due = lastWrite + interval - .now
       guard due <= .zero, !state.isClosed, !state.isFinished else { return max(due, .milliseconds(100)) }
       if state.pendingCount == 0 { state.append(Array(":\n\n".utf8)) } else { state.lastWrite = .now }
       return interval

@@ -13,7 +13,8 @@ extension PictureScan {
       guard source.byte(at: offset) == 0xFF else { return offset }
       var start = offset
       while source.byte(at: start + 1) == 0xFF { start += 1 }
-      guard let marker = source.byte(at: start + 1) else { return offset }
+      // Zero is no marker: within coded data it means that the 0xFF before it is one of them.
+      guard let marker = source.byte(at: start + 1), marker != 0 else { return offset }
       if marker == 0xD9 {
         keep(offset..<start + 2)
         if orientation != 1, !ownBlock { insertEXIF(afterStart: 2) }

@@ -64,6 +64,21 @@ extension HTTPTests.StreamTests {
     }
   }
 
+  @Test func nothingComesBeforeWhatAStreamBeginsWith() async {
+    let outlet = EventOutlet()
+    // Due at once, however late the first write is.
+    _ = outlet.keepAlive(every: .zero)
+    #expect(await outlet.write(Array("first".utf8)))
+    var buffer = [UInt8](repeating: 0, count: 64)
+    // Looked at only when there is nothing to read.
+    let connection = ConnectionReference(pointer: OpaquePointer(bitPattern: 1)!)
+    var count = buffer.withUnsafeMutableBytes { outlet.read(into: $0, for: connection) }
+    #expect(String(decoding: buffer[..<count], as: UTF8.self) == "first")
+    _ = outlet.keepAlive(every: .zero)
+    count = buffer.withUnsafeMutableBytes { outlet.read(into: $0, for: connection) }
+    #expect(String(decoding: buffer[..<count], as: UTF8.self) == ":\n\n")
+  }
+
   @Test func fiftyStreamsAtOnceAllGetEverything() async throws {
     try await withServer { server, node in
       let clients = try (0..<50).map { _ in try listen(server) }

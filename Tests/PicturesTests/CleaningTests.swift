@@ -109,6 +109,23 @@ import Testing
     }
   }
 
+  /// What is left out must not change what the rest means: behind coded data, two bytes that were no marker before
+  /// would go on with it.
+  @Test(arguments: UInt8.min...UInt8.max)
+  func whatFollowsCodedDataMeansTheSameWithoutAComment(_ marker: UInt8) throws {
+    let head: [UInt8] = [0xFF, 0xD8, 0xFF, 0xC0, 0, 11, 8, 0, 8, 0, 8, 1, 1, 0x11, 0]
+    let coded: [UInt8] = [0xFF, 0xDA, 0, 8, 1, 1, 0, 0, 63, 0, 0x55, 0xFF, 0, 0x55]
+    let comment: [UInt8] = [0xFF, 0xFE, 0, 3, 0x61]
+    // A segment with a frame of another size in it, which nobody sees who passes over it.
+    let odd: [UInt8] = [0xFF, marker, 0, 13, 0xFF, 0xC0, 0, 11, 8, 0, 9, 0, 9, 1, 1]
+    let scanned = try #require(scan(head + coded + comment + odd + [0xFF, 0xD9]))
+    guard scanned.isWhole else { return }
+    let clean = scanned.bytes(from: head + coded + comment + odd + [0xFF, 0xD9])
+    let again = try #require(scan(clean))
+    #expect(again.isWhole && again.isClean(byteCount: UInt64(clean.count)))
+    #expect((again.width, again.height) == (scanned.width, scanned.height))
+  }
+
   /// The first stretch decides what it is; these bytes have a head that is known.
   private static func shared(_ bytes: [UInt8]) throws -> [UInt8] {
     let found = try #require(scan(bytes))
