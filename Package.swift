@@ -87,7 +87,7 @@ let package = Package(
       "Actors",
       [
         "ParleyActors", "ParleyMachines", "ParleySealing", "ParleyStore", "ParleyTransport", "ParleyWire",
-        "ParleyVocabulary",
+        "ParleyVocabulary", "ParleyDisk", "ParleyHashing",
       ]),
     tests("Parley", ["Parley", "ParleyVocabulary"]),
     tests("LocalAPI", ["ParleyLocalAPI", "Parley"]),

@@ -52,6 +52,9 @@ package final class Landing {
   private let place: Place
   private let part: Part
   private let facts: stat
+  private let mark: PartMark
+  /// Whether what an earlier record says of the part is true of it, so that a mark may say so.
+  private var isMarking: Bool
   private enum State { case open, landed, left }
   private var state = State.open
   private let noReplaceRename: Bool
@@ -79,6 +82,8 @@ package final class Landing {
       try place.makePart(content, need: need, candidates)
     }
     facts = try part.status(place.path(part.name))
+    mark = PartMark(partName: part.name)
+    isMarking = true
     self.target = target
     self.content = content
     self.noReplaceRename = noReplaceRename
@@ -97,6 +102,12 @@ package final class Landing {
     }
     part = try Confined.run(to: place.number) { () throws(DiskError) in try place.openPart(partName, content) }
     facts = try part.status(place.path(partName))
+    mark = PartMark(partName: partName)
+    switch part {
+    case .file: isMarking = mark.isOn(facts)
+    case .folder(let folder):
+      isMarking = folder.files.indices.allSatisfy { !folder.files[$0].isBegun || folder.isMarked[$0] }
+    }
     self.target = target
     self.content = content
     self.place = place
@@ -135,6 +146,41 @@ package final class Landing {
       }
       reservedByteCount = canReserve ? next : byteCount
       step *= 2
+    }
+    if isMarking { mark.put(on: box.descriptor.number) }
+  }
+
+  /// Of a part that was resumed: nobody but the run that left it has written to this file. What was recorded of it after
+  /// `synchronize` is there.
+  package func isAsLeft(file: Int) -> Bool {
+    switch part {
+    case .file: mark.isOn(facts)
+    case .folder(let folder): folder.isMarked[file]
+    }
+  }
+
+  /// All that is recorded of the part has been found in it.
+  package func trust() {
+    guard !isMarking, state == .open else { return }
+    isMarking = true
+    switch part {
+    case .file(_, let box): mark.put(on: box.descriptor.number)
+    case .folder(let folder):
+      for file in folder.files.indices where folder.files[file].isBegun && !folder.isMarked[file] {
+        if let number = try? folder.number(of: file) { mark.put(on: number) }
+      }
+    }
+  }
+
+  /// What a disk says was written after it has said that it was not is not believed (fsync reports an error once).
+  private func distrust() {
+    isMarking = false
+    switch part {
+    case .file(_, let box): mark.remove(from: box.descriptor.number)
+    case .folder(let folder):
+      for file in folder.files.indices where folder.files[file].isWanted {
+        if let number = try? folder.number(of: file) { mark.remove(from: number) }
+      }
     }
   }
 
@@ -180,6 +226,7 @@ package final class Landing {
       }
     }
     if let failure { throw failure }
+    if isMarking { mark.put(on: number) }
   }
 
   /// What was written there, by this run or the one that left the part.
@@ -212,14 +259,19 @@ package final class Landing {
   }
 
   /// After this, what was written survives a crash; a bitmap of pieces may be remembered.
-  package func synchronize() throws(DiskError) { try part.synchronize(place.path(partName)) }
+  package func synchronize() throws(DiskError) {
+    do throws(DiskError) { try part.synchronize(place.path(partName)) } catch {
+      distrust()
+      throw error
+    }
+  }
 
   /// Gives the whole file or folder its name, and says the path. May be tried again after an error (`.exists` for a
   /// path that may not be replaced): the part stays until `abort` or the end of this object.
   package func finish() throws(DiskError) -> String {
     precondition(state == .open, "a download lands once")
     try part.show(place.path(partName))
-    try part.synchronize(place.path(partName))
+    try synchronize()
     try place.checkStillThere(partName, facts)
     let name = try Confined.run(to: place.number) { () throws(DiskError) in try rename() }
     state = .landed
@@ -240,11 +292,16 @@ package final class Landing {
     }
   }
 
-  /// Gives up. A part that is kept can be resumed under `partName`.
-  package func abort(keepingPart: Bool) {
-    guard state == .open else { return }
+  /// Gives up. A part that is kept can be resumed under `partName`; false when what was written last may not be in it.
+  @discardableResult
+  package func abort(keepingPart: Bool) -> Bool {
+    guard state == .open else { return false }
     state = .left
-    if keepingPart { try? part.synchronize(place.path(partName)) } else { removePart() }
+    guard keepingPart else {
+      removePart()
+      return true
+    }
+    return (try? synchronize()) != nil
   }
 
   private func rename() throws(DiskError) -> String {
@@ -330,6 +387,13 @@ extension Landing.Content {
     switch self {
     case .file(let byteCount): byteCount
     case .folder(let files): files.reduce(0) { $0 + ($1.isWanted ? $1.byteCount : 0) }
+    }
+  }
+
+  package var fileCount: Int {
+    switch self {
+    case .file: 1
+    case .folder(let files): files.count
     }
   }
 

@@ -11,6 +11,8 @@ final class PartFolder {
   let files: [Landing.File]
   private let folder: Descriptor
   private var opened: [Int: Descriptor.Box] = [:]
+  /// When it was resumed: which files bore its mark.
+  private(set) var isMarked: [Bool]
 
   /// So many files are kept open between two writes.
   static let openCountMax = 32
@@ -20,6 +22,7 @@ final class PartFolder {
     self.path = path
     self.files = files
     self.folder = folder
+    isMarked = [Bool](repeating: false, count: files.count)
   }
 
   func status() throws(DiskError) -> stat { try folder.status(path) }
@@ -55,7 +58,7 @@ final class PartFolder {
     // The folders on the way to the last file, the innermost last.
     var names: [String] = []
     var folders: [Descriptor.Box] = []
-    for entry in files where entry.isWanted {
+    for (index, entry) in files.enumerated() where entry.isWanted {
       var components = entry.relative.unicodeScalars.split(separator: "/").map(String.init)
       let last = components.removeLast()
       let common = zip(names, components).prefix { $0 == $1 }.count
@@ -67,7 +70,7 @@ final class PartFolder {
         folders.append(try Self.enter(component, of: parent, path + "/" + names.joined(separator: "/"), isResuming))
       }
       let parent = folders.last?.descriptor.number ?? folder.number
-      try make(entry, last, in: parent, isResuming, reserve)
+      isMarked[index] = try make(entry, last, in: parent, isResuming, reserve)
     }
   }
 
@@ -97,10 +100,11 @@ final class PartFolder {
     return Descriptor.Box(Descriptor(number))
   }
 
+  /// Whether it was there and bore the mark of this part.
   private func make(
     _ entry: Landing.File, _ name: String, in parent: Int32, _ isResuming: Bool,
     _ reserve: (borrowing Descriptor, String, UInt64) throws(DiskError) -> Void
-  ) throws(DiskError) {
+  ) throws(DiskError) -> Bool {
     let path = path + "/" + entry.relative
     if isResuming {
       let number = openBeneath(parent, name, O_RDWR)
@@ -108,8 +112,13 @@ final class PartFolder {
         let file = Descriptor(number)
         let status = try file.status(path)
         guard Self.isIntact(status, entry) else { throw .changed(path: path) }
-        if UInt64(clamping: status.st_blocks) * 512 < entry.byteCount { try reserve(file, path, entry.byteCount) }
-        return
+        let mark = PartMark(partName: self.name)
+        let isMarked = mark.isOn(status)
+        if UInt64(clamping: status.st_blocks) * 512 < entry.byteCount {
+          try reserve(file, path, entry.byteCount)
+          if isMarked { mark.put(on: file.number) }
+        }
+        return isMarked
       }
       guard errno == ENOENT, !entry.isBegun else { throw .changed(path: path) }
     }
@@ -118,6 +127,7 @@ final class PartFolder {
     guard number >= 0 else { throw .system(path, "making a file") }
     let file = Descriptor(number)
     try reserve(file, path, entry.byteCount)
+    return false
   }
 
   /// Everything in it survives a crash after this. One call for the file system rather than one for each file: of

@@ -20,6 +20,8 @@ package enum DiskMail: Sendable {
   case reserve(UInt32)
   /// Which of these pieces does the part file hold?
   case recheck(UInt32, [PieceCheck])
+  /// All that the store knows of the part has been found in it.
+  case trust(UInt32)
   case verify(UInt32, PieceCheck, [UInt8])
   case write(UInt32, piece: Int, file: Int = 0, offset: UInt64, [UInt8])
   /// Pieces of a file that is held here already, checked on the way.
@@ -39,7 +41,8 @@ package enum DiskMail: Sendable {
 package enum DiskNews: Sendable {
   case readDone(UInt64, [UInt8])
   case readFailed(UInt64, MediaRefusal)
-  case prepared(UInt32, partName: String, isResumed: Bool)
+  /// `asLeft`: of a part that is gone on with, a flag for each file: nobody but the run before has written to it.
+  case prepared(UInt32, partName: String, asLeft: [Bool]?)
   case rechecked(UInt32, good: [Int])
   case verified(UInt32, piece: Int, isGood: Bool)
   case written(UInt32, piece: Int)
@@ -62,6 +65,8 @@ package actor DiskActor {
   }
   private var readers: [ReaderKey: SharedFileReader] = [:]
   private var landings: [UInt32: Landing] = [:]
+  /// Hashed to see what is in part files.
+  package private(set) var recheckedByteCount: UInt64 = 0
 
   package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
@@ -122,6 +127,9 @@ package actor DiskActor {
         return nil
       }
     case .recheck(let tag, let checks): return recheck(tag, checks)
+    case .trust(let tag):
+      landings[tag]?.trust()
+      return nil
     case .verify(let tag, let check, let bytes):
       return .verified(tag, piece: check.piece, isGood: check.accepts(bytes))
     case .write(let tag, let piece, let file, let offset, let bytes):
@@ -153,8 +161,7 @@ package actor DiskActor {
       return nil
     case .keep(let tag, let writes):
       guard let landing = landings.removeValue(forKey: tag) else { return nil }
-      landing.abort(keepingPart: true)
-      store.post(.apply(writes))
+      if landing.abort(keepingPart: true) { store.post(.apply(writes)) }
       return nil
     case .discard(let download):
       download.removePart()
@@ -193,11 +200,11 @@ package actor DiskActor {
     do throws(DiskError) {
       if let partName, let landing = try resumed(target, content, partName) {
         landings[tag] = landing
-        return .prepared(tag, partName: partName, isResumed: true)
+        return .prepared(tag, partName: partName, asLeft: (0..<content.fileCount).map { landing.isAsLeft(file: $0) })
       }
       let landing = try Landing(target, content)
       landings[tag] = landing
-      return .prepared(tag, partName: landing.partName, isResumed: false)
+      return .prepared(tag, partName: landing.partName, asLeft: nil)
     } catch {
       return .failed(tag, error)
     }
@@ -233,6 +240,7 @@ package actor DiskActor {
       else {
         return false
       }
+      recheckedByteCount += UInt64(bytes.count)
       return check.accepts(bytes)
     }
     return .rechecked(tag, good: good.map(\.piece))

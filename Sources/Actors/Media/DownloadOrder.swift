@@ -21,7 +21,7 @@ package struct DownloadOrder: Sendable {
   package let likely: [PeerID]
   /// Known already, such as from `MediaActor.contents`.
   package var manifest: MediaManifest?
-  /// Files by their place in that manifest; nil: all.
+  /// Files by their place in that manifest, ascending; nil: all.
   package var selected: [Int]?
   /// Whether files become executable that were so where they were shared.
   package var isApplyingExecutable = false
@@ -47,6 +47,17 @@ package struct DownloadOrder: Sendable {
   func wantedByteCount(_ manifest: MediaManifest) -> UInt64 {
     guard let selected else { return manifest.byteCount }
     return selected.reduce(0) { $0 + manifest.files[$1].byteCount }
+  }
+
+  func isSelected(_ file: Int) -> Bool {
+    guard let selected else { return true }
+    var (low, high) = (0, selected.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if selected[middle] == file { return true }
+      if selected[middle] < file { low = middle + 1 } else { high = middle }
+    }
+    return false
   }
 
   /// What comes down. `holding`: pieces that an earlier run left.
@@ -142,13 +153,13 @@ package struct KeptDownload: Sendable {
     return (0..<layout.pieceCount).reduce(0) { $0 + (holding.contains($1) ? UInt64(layout.byteCount(of: $1)) : 0) }
   }
 
-  /// What may be found in the part: more may have been written than the store was told.
-  func checks(of selected: [Int]?) -> [PieceCheck] {
+  /// What may be found in the part: more may have been written than the store was told. `known`: those that are there.
+  func checks(of selected: [Int]?, besides known: PieceSet) -> [PieceCheck] {
     let layout = MediaLayout(manifest)
     var checks: [PieceCheck] = []
     for file in selected ?? Array(manifest.files.indices) where !hashes[file].isEmpty {
       let pieces = layout.pieces(of: file)
-      for piece in pieces {
+      for piece in pieces where !known.contains(piece) {
         checks.append(
           PieceCheck(
             piece: piece, layout.place(of: piece), expected: hashes[file][piece - pieces.lowerBound],

@@ -398,7 +398,7 @@ extension MediaActor {
     switch news {
     case .readDone(let read, let bytes): serve(.readDone(read, bytes))
     case .readFailed(let read, let refusal): serve(.readFailed(read, refusal))
-    case .prepared(let tag, let partName, let isResumed): prepared(tag, partName, isResumed)
+    case .prepared(let tag, let partName, let asLeft): prepared(tag, partName, asLeft)
     case .rechecked(let tag, let good):
       for piece in good { downloads[tag]?.good?.insert(piece) }
       recheckMore(tag)
@@ -421,38 +421,8 @@ extension MediaActor {
     }
   }
 
-  private func prepared(_ tag: UInt32, _ partName: String, _ isResumed: Bool) {
-    guard let current = downloads[tag] else { return }
-    downloads[tag]!.partName = partName
-    if case .copying = current.way { return copyMore(tag) }
-    guard let layout = current.machine.layout else { return }
-    let none = PieceSet(pieceCount: layout.pieceCount)
-    guard isResumed, let kept = current.kept else {
-      // What was kept is gone, or not as it was left.
-      if current.recordedCount > 0 { switchboard.store.post(.apply([.downloadRemove(current.id)])) }
-      downloads[tag]!.recordedCount = 0
-      downloads[tag]!.kept = nil
-      return download(tag, .prepared(holding: none))
-    }
-    // The file lay about meanwhile, and more may have been written than the store was told: all in it is checked.
-    downloads[tag]!.good = none
-    downloads[tag]!.unchecked = kept.checks(of: current.order.selected)[...]
-    recheckMore(tag)
-  }
-
-  private func recheckMore(_ tag: UInt32) {
-    guard let current = downloads[tag], let good = current.good else { return }
-    guard !current.unchecked.isEmpty else {
-      downloads[tag]!.good = nil
-      downloads[tag]!.patienceCount = good.count
-      return download(tag, .prepared(holding: good))
-    }
-    landDisk.post(.recheck(tag, Array(current.unchecked.prefix(DownloadRule.piecesAtOnce))))
-    downloads[tag]!.unchecked = current.unchecked.dropFirst(DownloadRule.piecesAtOnce)
-  }
-
   /// Held here already: no network.
-  private func copyMore(_ tag: UInt32) {
+  func copyMore(_ tag: UInt32) {
     guard case .copying(let file, let nextPiece)? = downloads[tag]?.way, let order = downloads[tag]?.order else {
       return
     }
@@ -462,8 +432,7 @@ extension MediaActor {
     while next < layout.pieceCount, checks.count < DownloadRule.piecesAtOnce {
       let place = layout.place(of: next)
       let pieces = layout.pieces(of: place.file)
-      // In ascending order.
-      guard order.selected.map({ Self.contains($0, place.file) }) ?? true else {
+      guard order.isSelected(place.file) else {
         next = pieces.upperBound
         continue
       }
@@ -481,16 +450,5 @@ extension MediaActor {
     downloads[tag]!.copiedByteCount += checks.reduce(0) { $0 + UInt64($1.place.byteCount) }
     downloads[tag]!.way = .copying(file, nextPiece: next)
     landDisk.post(.copy(tag, file, checks))
-  }
-
-  /// Of ascending numbers.
-  private static func contains(_ numbers: [Int], _ number: Int) -> Bool {
-    var (low, high) = (0, numbers.count)
-    while low < high {
-      let middle = (low + high) / 2
-      if numbers[middle] == number { return true }
-      if numbers[middle] < number { low = middle + 1 } else { high = middle }
-    }
-    return false
   }
 }
