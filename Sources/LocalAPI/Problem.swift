@@ -68,6 +68,7 @@ extension Problem {
     switch error {
     case .badName: (400, "bad_name", "The name cannot be used")
     case .badPassphrase: (400, "bad_passphrase", "The passphrase cannot be used")
+    case .badToken: (403, "bad_token", "The login token is refused")
     case .badSetting: (400, "bad_setting", "The setting is out of bounds")
     case .notInChannel: (404, "not_in_channel", "Not in this channel")
     case .otherSecret: (409, "other_secret", "Joined under another secret")

@@ -5,6 +5,8 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
   case badName(NameError)
   /// A passphrase that cannot be used (1 to 1,024 bytes); the text is for people.
   case badPassphrase(String)
+  /// A login token that cannot be used; the value says why.
+  case badToken(TokenRefusal)
   /// A number in `NodeSettings` that is outside its bounds.
   case badSetting(String, value: Int, allowed: ClosedRange<Int>)
   /// The call needs a channel that this node is not in.
@@ -69,6 +71,7 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
     switch self {
     case .badName(let error): error.description
     case .badPassphrase(let reason): reason
+    case .badToken(let refusal): refusal.description
     case .badSetting(let field, let value, let allowed):
       "\(value) \(field) cannot be kept; choose \(allowed.lowerBound) to \(allowed.upperBound)"
     case .notInChannel(let name):

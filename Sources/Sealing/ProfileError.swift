@@ -18,6 +18,9 @@ package enum ProfileError: Error, Equatable, Sendable, CustomStringConvertible {
     if case .system(_, _, let code) = self { [EROFS, EACCES, EPERM, ENOSPC, EDQUOT].contains(code) } else { false }
   }
 
+  package var isMissing: Bool { if case .system(_, _, ENOENT) = self { true } else { false } }
+  package var isThereAlready: Bool { if case .system(_, _, EEXIST) = self { true } else { false } }
+
   package var description: String {
     switch self {
     case .inUse(let path, let processID):

@@ -38,6 +38,23 @@ public struct ChannelID: Hashable, Comparable, Sendable, CustomStringConvertible
   public static func < (a: Self, b: Self) -> Bool { a.value < b.value }
 }
 
+/// An organiser's public key (Ed25519, 32 bytes), with which login tokens are signed. As text, 52 characters of base32.
+public struct OrganiserKey: Hashable, Sendable, CustomStringConvertible {
+  public let value: Bytes32
+  public init(_ value: Bytes32) { self.value = value }
+  public init?(bytes: some Collection<UInt8>) {
+    guard let value = Bytes32(bytes) else { return nil }
+    self.value = value
+  }
+  public init?(text: String) {
+    guard text.utf8.count == 52, let bytes = Base32.decode(text) else { return nil }
+    self.init(bytes: bytes)
+  }
+  public var bytes: [UInt8] { value.bytes }
+  public var text: String { Base32.encode(value.bytes) }
+  public var description: String { text }
+}
+
 /// What a shared file or folder is called everywhere: the SHA-256 hash of its manifest. As text, 52 characters of
 /// base32.
 public struct MediaID: Hashable, Comparable, Sendable, CustomStringConvertible {

@@ -13,6 +13,8 @@ public enum Limit {
   public static let channelNameByteCountMax = 64
   public static let displayNameByteCountMax = 64
   public static let fileNameByteCountMax = 255
+  /// A login token, before anything of it is read.
+  public static let tokenByteCountMax = 4_096
   public static let jsonDepthMax = 16
   /// Counters (numbers, Lamport times, incarnations) are below this; larger is malformed. Also what a varint can hold
   /// (RFC 9000 section 16).

@@ -6,7 +6,7 @@ import Testing
 @Suite struct CommandLineTests {
   private let parser = CommandLineParser(commands: CommandTable.all)
 
-  private func invocation(_ line: String) throws -> Invocation {
+  fileprivate func invocation(_ line: String) throws -> Invocation {
     guard case .run(_, let invocation) = try parser.parse(line.split(separator: " ").map(String.init)) else {
       throw Failure.usage("not a command to run: \(line)")
     }
@@ -139,5 +139,30 @@ import Testing
     #expect(try ChannelCommands.checked(passphrase: Array("a\n\n".utf8), what: "it") == "a\n")
     #expect(throws: Failure.self) { try ChannelCommands.checked(passphrase: [10], what: "it") }
     #expect(throws: Failure.self) { try ChannelCommands.checked(passphrase: [0xFF], what: "it") }
+  }
+}
+
+extension CommandLineTests {
+  @Test func timesHaveUnits() {
+    #expect(Invocation.seconds("45s") == 45)
+    #expect(Invocation.seconds("30m") == 1_800)
+    #expect(Invocation.seconds("8h") == 28_800)
+    #expect(Invocation.seconds("7d") == 604_800)
+    for text in ["", "8", "h", "-1h", "1w", "1.5h", "99999999999999999d", "8 h", "٣h"] {
+      #expect(Invocation.seconds(text) == nil, "\(text)")
+    }
+  }
+
+  @Test func whatATokenNeedsIsSaid() throws {
+    for line in [
+      "token sign", "token key", "token issue", "token key f --name x", "token inspect --sub x",
+      "token issue --key-file f --sub short --name x", "token issue --key-file f out",
+    ] {
+      let invocation = try invocation(line)
+      do {
+        try TokenCommands.token(invocation)
+        Issue.record("\(line) was carried out")
+      } catch let failure as Failure { #expect(failure.status == .usage, "\(line): \(failure.message)") }
+    }
   }
 }

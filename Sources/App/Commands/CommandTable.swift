@@ -5,6 +5,7 @@ enum CommandTable {
     ("Channels", [join, leave, channels, members]),
     ("Files", [share, unshare, media, files, download, downloads]),
     ("The node", [up, down, status, id]),
+    ("Trust", [token]),
   ]
   static let all = sections.flatMap(\.commands)
 
