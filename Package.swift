@@ -38,6 +38,8 @@ let package = Package(
     system("CUV", "libuv", apt: "libuv1-dev"),
     system("CJansson", "jansson", apt: "libjansson-dev"),
     system("CUTF8Proc", nil, apt: "libutf8proc-dev"),
+    // Loaded when first used.
+    system("CICU", nil, apt: "libicu-dev"),
     system("CMicroHTTPD", "libmicrohttpd", apt: "libmicrohttpd-dev"),
     // Loaded when first used (see the shims), so no pkg-config: it would link them.
     system("CCrypto", nil, apt: "libssl-dev"),
@@ -45,7 +47,7 @@ let package = Package(
     system("CEdit", nil, apt: "libedit-dev"),
     .systemLibrary(name: "CLinux", path: "Sources/CLinux"),
 
-    room("Vocabulary", ["CUTF8Proc"]),
+    room("Vocabulary", ["CUTF8Proc", "CICU"]),
     room("Hashing", ["ParleyVocabulary", "CSodium", "CCrypto"]),
     room("Wire", ["ParleyVocabulary", "ParleyHashing", "CJansson"]),
     room("Transport", ["ParleyVocabulary"]),

@@ -82,6 +82,11 @@ class DerivationTests(unittest.TestCase):
         self.assertEqual(keys.unbase32(vector["text"]), peer)
         self.assertEqual(keys.fingerprint(peer), vector["fingerprint"])
 
+    @each("safety_codes")
+    def test_safety_codes(self, vector):
+        code = keys.safety_code(unhex(vector["one"]), unhex(vector["other"]))
+        self.assertEqual(code, vector["code"])
+
     @each("pairwise_keys")
     def test_pairwise_keys(self, vector):
         sender = keys.Identity(unhex(vector["sender_seed"]))

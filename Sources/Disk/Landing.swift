@@ -150,8 +150,8 @@ package final class Landing {
     if isMarking { mark.put(on: box.descriptor.number) }
   }
 
-  /// Of a part that was resumed: nobody but the run that left it has written to this file. What was recorded of it after
-  /// `synchronize` is there.
+  /// Of a part that was resumed: nobody but the run that left it has written to this file. What was recorded of it
+  /// after `synchronize` is there.
   package func isAsLeft(file: Int) -> Bool {
     switch part {
     case .file: mark.isOn(facts)

@@ -1,8 +1,8 @@
 import Glibc
 
-/// By which a part file is known again after a crash: the nanoseconds of its time of change, drawn from its name and set
-/// after every write of ours. Whoever else writes to it leaves another number there, and so does a crash in the middle
-/// of a write; then what is in it is hashed before it is believed. The seconds are those of the clock.
+/// By which a part file is known again after a crash: the nanoseconds of its time of change, drawn from its name and
+/// set after every write of ours. Whoever else writes to it leaves another number there, and so does a crash in the
+/// middle of a write; then what is in it is hashed before it is believed. The seconds are those of the clock.
 struct PartMark {
   /// A multiple of 1,000, since some file systems keep no less.
   private let nanoseconds: Int

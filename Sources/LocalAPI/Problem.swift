@@ -78,6 +78,7 @@ extension Problem {
     case .emptyMessage: (400, "empty_message", "The message is empty")
     case .noSuchPeer: (404, "no_such_peer", "No such person")
     case .ambiguousPeer: (409, "ambiguous_peer", "Several persons match")
+    case .notVerified: (409, "not_verified", "The keys are not the same")
     case .noSuchMedia: (404, "no_such_media", "No such media ID")
     case .noSource: (503, "no_source", "Nobody present has it")
     case .downloadBroken: (503, "download_broken", "The download broke off")

@@ -14,6 +14,7 @@ extension JSON {
       "peer_id": .string(member.peer.text), "display_name": .string(member.displayName),
       "fingerprint": .string(member.peer.fingerprint), "status": .string(member.status.rawValue),
       "raise_hand": .bool(member.isHandRaised), "self": .bool(member.isSelf),
+      "recognition": JSON(member.recognition),
     ]
   }
 
@@ -36,13 +37,14 @@ extension JSON {
   }
 
   /// The checked message as it travels, with what this node adds: `channel` (not for messages from peer to peer),
-  /// `cursor`, `delivered_to`. A sender's own members of these names are overwritten.
+  /// `cursor`, `delivered_to`, `recognition`. A sender's own members of these names are overwritten.
   package init(_ message: Message) {
     let base = (try? JSON(parsing: message.json)) ?? .null
     var json = base.members == nil ? Self.fromFields(of: message) : base
     json = json.setting("channel", to: message.channel.map { .string($0.text) } ?? .null)
     json = json.setting("cursor", to: .count(message.cursor))
-    self = json.setting("delivered_to", to: .array(message.deliveredTo.map { .string($0.text) }))
+    json = json.setting("delivered_to", to: .array(message.deliveredTo.map { .string($0.text) }))
+    self = json.setting("recognition", to: JSON(message.recognition))
   }
 
   private static func fromFields(of message: Message) -> JSON {
@@ -140,6 +142,9 @@ struct RenderedEvent {
     case .message(let message):
       (type, data) = ("message", JSON(message))
       cursor = message.cursor
+    case .impostor(let name, let member, let other):
+      let member = JSON(member).setting("channel", to: .string(name.text))
+      (type, data) = ("impostor", member.setting("poses_as", to: .string(other.text)))
     case .delivered(let name, let id, let peer):
       (type, data) = (
         "delivered",

@@ -58,6 +58,11 @@ struct Router: Sendable {
     Route("POST", "v1/downloads/*/resume") { router, _, parts in try await router.resume(parts[0]) },
     Route("POST", "v1/downloads") { router, request, _ in try await router.download(request) },
     Route("POST", "v1/peers/*/messages") { router, request, parts in try await router.tell(parts[0], request) },
+    Route("GET", "v1/peers/*/verification") { router, _, parts in try await router.verification(parts[0]) },
+    Route("POST", "v1/peers/*/verification") { router, request, parts in try await router.verify(parts[0], request) },
+    Route("DELETE", "v1/peers/*/verification") { router, _, parts in try await router.unverify(parts[0]) },
+    Route("PUT", "v1/peers/*/block") { router, request, parts in try await router.block(parts[0], request) },
+    Route("GET", "v1/contacts") { router, _, _ in try await router.contacts() },
     Route("GET", "v1/search") { router, request, _ in try await router.search(request) },
     Route("GET", "v1/events") { router, request, _ in try await router.events(request) },
   ]

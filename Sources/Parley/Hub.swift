@@ -42,6 +42,7 @@ final class Hub: Sendable {
   /// Media whose holders are remembered; asking again finds those of others.
   private static let holdersMax = 4_096
 
+  let people = People()
   private let me: PeerID
   private let instance: Instance
   private let state = Mutex(State())
@@ -76,6 +77,7 @@ final class Hub: Sendable {
         $0.deliveries[channel] = nil
         $0.own[channel] = nil
       }
+      people.forget(channel)
       emit(.left(name))
     case .member(let channel, let view): member(channel, view)
     case .messaging(let notice): messaging(notice)
@@ -129,16 +131,22 @@ final class Hub: Sendable {
       return name
     }
     guard let name else { return }
-    emit(.memberChanged(name, value(view)))
+    let isRenamed = people.note(view.peer, named: view.displayName.text, in: channel)
+    let member = value(view, in: channel)
+    emit(.memberChanged(name, member))
+    if isRenamed, case .verified(let other) = member.recognition.likeness {
+      emit(.impostor(name, member, of: other))
+    }
   }
 
   /// Others who are online there.
   func presentCount(in channel: ChannelID) -> Int { state.withLock { $0.online[channel]?.count ?? 0 } }
 
-  func value(_ view: MemberView) -> Member {
-    Member(
+  func value(_ view: MemberView, in channel: ChannelID) -> Member {
+    let recognition = people.recognition(of: view.peer, named: view.displayName.text, in: channel)
+    return Member(
       peer: view.peer, displayName: view.displayName.text, status: view.isOnline ? .online : .offline,
-      isHandRaised: view.isHandRaised, isSelf: view.peer == me)
+      isHandRaised: view.isHandRaised && !recognition.isBlocked, isSelf: view.peer == me, recognition: recognition)
   }
 
   private func messaging(_ notice: MessagingNotice) {
@@ -183,25 +191,32 @@ final class Hub: Sendable {
   }
 
   /// The messages that announce media in a channel, oldest first, one a media ID.
-  func announcements(in channel: ChannelID) -> [Message] { state.withLock { $0.media[channel]?.messages ?? [] } }
+  func announcements(in channel: ChannelID) -> [Message] {
+    state.withLock { $0.media[channel]?.messages ?? [] }.filter { !people.isBlocked($0.sender) }
+  }
 
   func announcement(of media: MediaID) -> (Joined, Message)? {
     state.withLock { state in
       for (channel, announced) in state.media {
-        if let joined = state.channels[channel], let message = announced[media] { return (joined, message) }
+        if let joined = state.channels[channel], let message = announced[media], !people.isBlocked(message.sender) {
+          return (joined, message)
+        }
       }
       return nil
     }
   }
 
-  /// The messages of an entry that are well-formed. Others are counted and shown to nobody.
+  /// The messages of an entry that are well-formed. Others are counted and shown to nobody; those of a blocked author
+  /// are not shown here.
   func messages(_ entry: Entry, channel: ChannelID, name: ChannelName, cursor: UInt64) -> [Message] {
+    guard !people.isBlocked(entry.key.author) else { return [] }
     let holders = deliveredTo(channel, entry.key, entry.number)
     var messages: [Message] = []
     for (index, item) in entry.items.enumerated() {
       guard let body = item.body else { continue }
       if let message = message(
-        body, author: entry.key.author, channel: name, cursor: cursor << 8 | UInt64(index), deliveredTo: holders)
+        body, author: entry.key.author, channel: (channel, name), cursor: cursor << 8 | UInt64(index),
+        deliveredTo: holders)
       {
         messages.append(message)
       }
@@ -212,20 +227,24 @@ final class Hub: Sendable {
   /// What we said ourselves comes back when it is stored: the other side is not its sender.
   func peerMessage(_ json: [UInt8], with peer: PeerID, _ cursor: UInt64) -> Message? {
     let message = message(json, author: nil, channel: nil, cursor: cursor << 8, deliveredTo: [])
-    return message.flatMap { $0.sender == peer || $0.sender == me ? $0 : nil }
+    guard let message, !people.isBlocked(message.sender) else { return nil }
+    return message.sender == peer || message.sender == me ? message : nil
   }
 
   private func message(
-    _ json: [UInt8], author: PeerID?, channel: ChannelName?, cursor: UInt64, deliveredTo: [PeerID]
+    _ json: [UInt8], author: PeerID?, channel: (id: ChannelID, name: ChannelName)?, cursor: UInt64,
+    deliveredTo: [PeerID]
   ) -> Message? {
     guard let checked = try? SchemaMessage(decoding: json, author: author), let id = checked.messageID else {
       state.withLock { $0.malformedCount += 1 }
       return nil
     }
+    let sender = checked.sender
     return Message(
-      channel: channel, id: id, sender: checked.sender.peer, senderName: checked.sender.displayName.text,
+      channel: channel?.name, id: id, sender: sender.peer, senderName: sender.displayName.text,
       timestamp: checked.timestamp ?? "", body: Self.body(checked.content),
-      json: String(decoding: checked.encoded, as: UTF8.self), cursor: cursor, deliveredTo: deliveredTo)
+      json: String(decoding: checked.encoded, as: UTF8.self), cursor: cursor, deliveredTo: deliveredTo,
+      recognition: people.recognition(of: sender.peer, named: sender.displayName.text, in: channel?.id))
   }
 
   private static func body(_ content: any MessageKind) -> Message.Body {

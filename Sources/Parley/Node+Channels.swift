@@ -119,7 +119,7 @@ extension Node {
   public func members(of name: ChannelName) async throws(ParleyError) -> [Member] {
     let engine = try await running()
     let joined = try channel(name)
-    let members = await engine.membership.members(of: joined.id).map { hub.value($0) }
+    let members = await engine.membership.members(of: joined.id).map { hub.value($0, in: joined.id) }
     return members.sorted { a, b in
       if a.status != b.status { return a.status == .online }
       if a.isHandRaised != b.isHandRaised { return a.isHandRaised }

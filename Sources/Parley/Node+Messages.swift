@@ -149,8 +149,9 @@ extension Node {
     return isDelivered || hub.isDelivered(id) ? .delivered(id) : .queued(id)
   }
 
-  /// By full ID, by a prefix of it, or by a name that one person has.
-  private func find(_ text: String, _ engine: Engine) async throws(ParleyError) -> PeerSummary {
+  /// By full ID, by a prefix of it, or by a name that one person has. One who is blocked is found by ID only, unless
+  /// `isBlockedToo`: nobody meant is in the way of somebody of the same name.
+  func find(_ text: String, _ engine: Engine, isBlockedToo: Bool = false) async throws(ParleyError) -> PeerSummary {
     let peers = await peers(engine)
     let plain = text.hasPrefix("@") ? String(text.dropFirst()) : text
     let prefix = plain.filter { $0 != "-" }.lowercased()
@@ -158,7 +159,9 @@ extension Node {
     if let id = PeerID(text: prefix), id != peerID {
       return PeerSummary(peer: id, displayName: "", isOnline: false)
     }
-    var matches = peers.filter { $0.displayName == plain.nfc }
+    var matches = peers.filter {
+      $0.displayName == plain.nfc && (isBlockedToo || !hub.people.isBlocked($0.peer))
+    }
     if matches.isEmpty, prefix.utf8.count >= 4 { matches = peers.filter { $0.peer.text.hasPrefix(prefix) } }
     guard let first = matches.first else { throw .noSuchPeer(text) }
     guard matches.count == 1 else { throw .ambiguousPeer(text, candidates: matches) }

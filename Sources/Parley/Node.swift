@@ -101,6 +101,11 @@ public actor Node {
       throw error
     }
     self.engine = engine
+    hub.people.restore((try? await engine.store.contacts()) ?? [])
+    await engine.media.block(hub.people.blocked)
+    if !Skeleton.knowsLooks {
+      hub.take(.trouble("names are compared by their letters only, not by their looks: install ICU (libicu)"))
+    }
     hub.begin(after: (try? await engine.store.lastCursor()) ?? 0)
     await withTaskGroup(of: Void.self) { group in
       engine.addTasks(to: &group)

@@ -24,6 +24,14 @@ public protocol NodeServing: Sendable {
   /// `peer`: a PeerID's text, a unique prefix of it (4 characters or more), or a display name that only one person has.
   func tell(_ text: String, peer: String) async throws(ParleyError) -> TellOutcome
 
+  /// `peer` as in `tell`.
+  func verification(of peer: String) async throws(ParleyError) -> Verification
+  func verify(_ peer: String, scanned: String?) async throws(ParleyError) -> Verification
+  func unverify(_ peer: String) async throws(ParleyError) -> Verification
+  func block(_ peer: String) async throws(ParleyError) -> Contact
+  func unblock(_ peer: String) async throws(ParleyError) -> Contact
+  func contacts() async throws(ParleyError) -> [Contact]
+
   /// Shares a file or a folder. `progress` is called in order while it is read, at most some 200 times; must not block.
   func share(
     path: String, as kind: ShareKind?, in name: ChannelName, progress: @escaping @Sendable (ShareProgress) -> Void

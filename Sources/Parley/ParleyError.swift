@@ -25,6 +25,8 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
   case noSuchPeer(String)
   /// Several people match; nothing was sent to any of them.
   case ambiguousPeer(String, candidates: [PeerSummary])
+  /// What was scanned shows that two people do not see each other's key; the text says what it means.
+  case notVerified(String)
   /// No message known here announces this ID, or it is not served from here.
   case noSuchMedia(MediaID)
   /// Nobody present has it, and nothing of it is here.
@@ -91,6 +93,7 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
       "\(text.escapedLine) could be any of these; say which by its ID: "
         + candidates.map { "\($0.displayName.escapedLine) (\($0.peer.fingerprint)) \($0.peer.text)" }
         .joined(separator: ", ")
+    case .notVerified(let reason): "NOT verified, and nothing was remembered: \(reason)"
     case .noSuchMedia(let id): "no message known here announces the media ID \(id.text)"
     case .noSource(let id):
       "nobody present has \(id.text): nothing was written; try again when somebody who has it is online"

@@ -12,8 +12,14 @@ public struct Member: Sendable, Equatable {
   public let isHandRaised: Bool
   /// Whether this is the node itself.
   public let isSelf: Bool
+  /// What is known of who they are, beyond that name.
+  public let recognition: Recognition
 
-  public init(peer: PeerID, displayName: String, status: Status, isHandRaised: Bool, isSelf: Bool) {
+  public init(
+    peer: PeerID, displayName: String, status: Status, isHandRaised: Bool, isSelf: Bool,
+    recognition: Recognition = .none
+  ) {
+    self.recognition = recognition
     self.peer = peer
     self.displayName = displayName
     self.status = status
@@ -109,11 +115,14 @@ public struct Message: Sendable, Equatable {
   public let cursor: UInt64
   /// Who besides the author is known to have it stored; empty for other people's messages.
   public let deliveredTo: [PeerID]
+  /// What is known of who the sender is, beyond that name.
+  public let recognition: Recognition
 
   public init(
     channel: ChannelName?, id: MessageID, sender: PeerID, senderName: String, timestamp: String, body: Body,
-    json: String, cursor: UInt64, deliveredTo: [PeerID]
+    json: String, cursor: UInt64, deliveredTo: [PeerID], recognition: Recognition = .none
   ) {
+    self.recognition = recognition
     self.channel = channel
     self.id = id
     self.sender = sender
@@ -334,6 +343,9 @@ public enum NodeEvent: Sendable, Equatable {
   case memberChanged(ChannelName, Member)
   /// A message is on this node's disk: own ones too, in a channel or from peer to peer.
   case message(Message)
+  /// A member has a name that looks like that of a person whom the user verified, and another key: somebody else, or
+  /// the same person with a new device or a lost profile. To be shown loudly. Comes when they appear under the name.
+  case impostor(ChannelName, Member, of: PeerID)
   /// A member is now known to have stored an own message.
   case delivered(ChannelName?, MessageID, to: PeerID)
   /// A message waited for this peer as long as it may (`NodeSettings.outboxSeconds`), in vain: it is no longer tried,

@@ -144,6 +144,20 @@ enum Schema {
 
         PRAGMA user_version = 5;
         """),
+    Migration(
+      script: """
+        -- What the user decided about somebody. name: under which they were verified.
+        CREATE TABLE contacts (
+          peer BLOB PRIMARY KEY CHECK (length(peer) = 32),
+          verified INTEGER NOT NULL, name TEXT NOT NULL, verified_at INTEGER NOT NULL, blocked INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        -- Whose login tokens are believed in a channel.
+        CREATE TABLE organisers (
+          channel INTEGER PRIMARY KEY REFERENCES channels (id) ON DELETE CASCADE,
+          key BLOB NOT NULL CHECK (length(key) = 32)) STRICT;
+
+        PRAGMA user_version = 6;
+        """),
   ]
 
   /// Brings the file to the newest version, one transaction a step.

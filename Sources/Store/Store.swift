@@ -248,6 +248,8 @@ package final class Store {
     case .download(let download): try set(download)
     case .downloadProgress(let id, let bitmap): try setProgress(id, bitmap: bitmap)
     case .downloadRemove(let id): try removeDownload(id)
+    case .contact(let contact): try set(contact)
+    case .organiser(let channel, let key): try set(organiser: key, of: channel)
     case .forgetChannel(let channel): try forget(channel)
     }
     return 0

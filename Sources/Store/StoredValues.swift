@@ -212,6 +212,10 @@ package enum StoreWrite: Sendable, Equatable {
   /// Nothing when there is no such download.
   case downloadProgress(MediaID, bitmap: [UInt8])
   case downloadRemove(MediaID)
+  /// What the user decided about somebody: replaces what was decided before.
+  case contact(StoredContact)
+  /// Whose login tokens are believed in the channel; nil: nobody's.
+  case organiser(ChannelID, OrganiserKey?)
   /// Its entries, members, deliveries, shares and downloads; the files themselves are the caller's.
   case forgetChannel(ChannelID)
 }

@@ -35,10 +35,61 @@ import Testing
         Presenter.event(
           StreamEvent(type: "member", data: ["display_name": .string(Self.hostile)]), isChannelShown: true)
           ?? "",
-      ] + NodeCommands.lines(ofStatus: ["display_name": .string(Self.hostile)], home: Self.hostile)
+        Presenter.event(
+          StreamEvent(
+            type: "impostor", data: ["display_name": .string(Self.hostile), "channel": .string(Self.hostile)]),
+          isChannelShown: true) ?? "",
+        Presenter.name("x", ["organiser_name": .string(Self.hostile)]),
+        PeopleCommands.line(ofContact: ["display_name": .string(Self.hostile)]),
+      ]
+      + PeopleCommands.lines(
+        ofVerification: ["display_name": .string(Self.hostile), "code": .string(Self.hostile)], peer: "x", confirm: "y")
+      + NodeCommands.lines(ofStatus: ["display_name": .string(Self.hostile)], home: Self.hostile)
     for line in lines {
       #expect(line.unicodeScalars.allSatisfy { !$0.isControl && !$0.isTreacherous }, "\(line.escapedLine)")
     }
+  }
+
+  private static func recognition(
+    verified: Bool = false, alike: [PeerID] = [], posesAs: PeerID? = nil, organiserName: String? = nil
+  ) -> JSON {
+    [
+      "verified": .bool(verified), "blocked": false, "looks_like": .array(alike.map { .string($0.text) }),
+      "poses_as": posesAs.map { .string($0.text) } ?? .null,
+      "organiser_name": organiserName.map { .string($0) } ?? .null,
+    ]
+  }
+
+  @Test func whoSomebodyIsStandsBesideTheName() {
+    let (ana, eve) = (PeerID(Bytes32(words: (1, 2, 3, 4))), PeerID(Bytes32(words: (5, 6, 7, 8))))
+    func line(_ name: String, _ recognition: JSON) -> String {
+      Presenter.message(
+        [
+          "sender": ["display_name": .string(name), "sender_id": .string(eve.text)], "channel": "team", "type": "text",
+          "body": "hi", "recognition": recognition,
+        ], isChannelShown: false)
+    }
+    let fingerprint = eve.fingerprint
+    #expect(line("Eve", Self.recognition()).hasSuffix("Eve \(fingerprint): hi"))
+    #expect(line("Eve", Self.recognition(verified: true)).hasSuffix("Eve \(fingerprint) verified: hi"))
+    #expect(
+      line("Ana", Self.recognition(posesAs: ana)).hasSuffix(
+        "Ana \(fingerprint) ‼ NOT the verified \(ana.fingerprint): hi"))
+    #expect(line("Ana", Self.recognition(alike: [ana])).hasSuffix("\(fingerprint) ⚠ looks like \(ana.fingerprint): hi"))
+    // A check mark is the organiser's word alone.
+    #expect(line("eve99", Self.recognition(organiserName: "Eve Low")).hasSuffix("Eve Low ✓ \(fingerprint): hi"))
+    for mark in ["✓", "✔", "✅", "☑", "🗸"] {
+      let shown = line("Ana \(mark)", Self.recognition())
+      #expect(shown.contains(mark) == false && shown.contains("\\u{"), "\(shown)")
+    }
+    let event = StreamEvent(
+      type: "impostor",
+      data: [
+        "peer_id": .string(eve.text), "display_name": "Ana", "fingerprint": .string(fingerprint), "channel": "team",
+        "poses_as": .string(ana.text), "recognition": Self.recognition(posesAs: ana),
+      ])
+    let shown = Presenter.event(event, isChannelShown: true)
+    #expect(shown?.contains("in team: Ana \(fingerprint) has the name of \(ana.fingerprint)") == true)
   }
 
   @Test func aMessageCannotForgeAnother() {

@@ -9,6 +9,7 @@ public func fuzz(_ data: UnsafePointer<UInt8>, _ count: Int) -> CInt {
   checkShownText(text)
   checkBase32(bytes, text)
   if let name = try? DisplayName(text) {
+    precondition(Skeleton(name.text).resembles(Skeleton(" " + name.text)), "a name looks like itself")
     precondition((1...Limit.displayNameByteCountMax).contains(name.text.utf8.count), "a name keeps its limit")
     precondition((try? DisplayName(name.text)) == name, "a name that was checked is one")
   }

@@ -104,6 +104,37 @@ final class FakeNode: NodeServing {
     return .queued(MessageID("m2")!)
   }
 
+  static let verification = Verification(
+    peer: ben, displayName: "Ben", code: "00001 00002 00003 00004 00005 00006", qrText: "parley://verify/a/b",
+    isVerified: true)
+
+  func verification(of peer: String) async throws(ParleyError) -> Verification {
+    try note("verification \(peer)")
+    return Self.verification
+  }
+  func verify(_ peer: String, scanned: String?) async throws(ParleyError) -> Verification {
+    try note("verify \(peer) \(scanned ?? "-")")
+    return Self.verification
+  }
+  func unverify(_ peer: String) async throws(ParleyError) -> Verification {
+    try note("unverify \(peer)")
+    return Self.verification
+  }
+  func block(_ peer: String) async throws(ParleyError) -> Contact {
+    try note("block \(peer)")
+    return Contact(peer: Self.ben, displayName: "Ben", verifiedAt: nil, isBlocked: true)
+  }
+  func unblock(_ peer: String) async throws(ParleyError) -> Contact {
+    try note("unblock \(peer)")
+    return Contact(peer: Self.ben, displayName: "Ben", verifiedAt: nil, isBlocked: false)
+  }
+  func contacts() async throws(ParleyError) -> [Contact] {
+    try note("contacts")
+    return [
+      Contact(peer: Self.ben, displayName: "Ben", verifiedAt: Timestamp(milliseconds: 0), isBlocked: false)
+    ]
+  }
+
   func share(
     path: String, as kind: ShareKind?, in name: ChannelName, progress: @escaping @Sendable (ShareProgress) -> Void
   ) async throws(ParleyError) -> SharedMedia {

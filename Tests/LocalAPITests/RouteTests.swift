@@ -53,6 +53,27 @@ extension HTTPTests.RouteTests {
       method: "PUT", target: "/v1/channels/team/hand", body: #"{"raised":true}"#, status: 200, call: "hand team true",
       answer: #""raise_hand":true"#),
     Case(
+      method: "GET", target: "/v1/peers/Ben/verification", status: 200, call: "verification Ben",
+      answer: #""code":"00001 00002 00003 00004 00005 00006","qr":"parley://verify/a/b","verified":true"#),
+    Case(
+      method: "POST", target: "/v1/peers/Ben/verification", body: "{}", status: 201, call: "verify Ben -",
+      answer: #""verified":true"#),
+    Case(
+      method: "POST", target: "/v1/peers/Ben/verification", body: #"{"scanned":"x"}"#, status: 201,
+      call: "verify Ben x", answer: #""verified":true"#),
+    Case(
+      method: "DELETE", target: "/v1/peers/Ben/verification", status: 200, call: "unverify Ben",
+      answer: #""display_name":"Ben""#),
+    Case(
+      method: "PUT", target: "/v1/peers/Ben/block", body: #"{"blocked":true}"#, status: 200, call: "block Ben",
+      answer: #""verified_at":null,"blocked":true"#),
+    Case(
+      method: "PUT", target: "/v1/peers/Ben/block", body: #"{"blocked":false}"#, status: 200, call: "unblock Ben",
+      answer: #""blocked":false"#),
+    Case(
+      method: "GET", target: "/v1/contacts", status: 200, call: "contacts",
+      answer: #""verified_at":"1970-01-01T00:00:00Z","blocked":false"#),
+    Case(
       method: "GET", target: "/v1/channels/team/media", status: 200, call: "media team",
       answer: #""file_name":"plan.pdf","size":42,"mime_type":null,"type":"file""#),
     Case(

@@ -1,7 +1,7 @@
 import Testing
 
-/// The test vectors of PASETO version 4 (github.com/paseto-standard/test-vectors, v4.json): those of the purpose public,
-/// and those that a reader of public tokens must refuse.
+/// The test vectors of PASETO version 4 (github.com/paseto-standard/test-vectors, v4.json): those of the purpose
+/// public, and those that a reader of public tokens must refuse.
 struct PasetoVector: Sendable, CustomTestStringConvertible {
   let name: String
   /// Nil where the vector has a symmetric key.

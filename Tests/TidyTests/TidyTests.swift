@@ -53,7 +53,8 @@ import Testing
   /// One home for each C library, so that its rules are kept in one place.
   @Test(arguments: [
     ("CSodium", ["Hashing", "Sealing"]), ("CCrypto", ["Hashing"]), ("CSQLite", ["Store"]), ("CUV", ["Sockets"]),
-    ("CJansson", ["Wire"]), ("CUTF8Proc", ["Vocabulary"]), ("CMicroHTTPD", ["LocalAPI"]), ("CCurl", ["App"]),
+    ("CJansson", ["Wire"]), ("CUTF8Proc", ["Vocabulary"]), ("CICU", ["Vocabulary"]), ("CMicroHTTPD", ["LocalAPI"]),
+    ("CCurl", ["App"]),
     ("CEdit", ["App"]), ("CLinux", ["Disk", "Pictures"]),
   ])
   func cLibrariesStayInTheirRooms(_ library: String, _ rooms: [String]) throws {

@@ -57,6 +57,24 @@ import Testing
     try file.check()
   }
 
+  @Test func safetyCodes() throws {
+    var file = VectorFile("safety_codes")
+    let (low, high) = ([UInt8](repeating: 0, count: 32), [UInt8](repeating: 255, count: 32))
+    for (name, one, other) in [
+      ("counted", Array(0..<32), Array(32..<64)), ("turned", Array(32..<64), Array(0..<32)),
+      ("highest and lowest", high, low),
+    ] {
+      let groups = SafetyCode.groups(PeerID(bytes: one)!, PeerID(bytes: other)!)
+      file.add(
+        name,
+        [
+          JSONMember("one", hex: one), JSONMember("other", hex: other),
+          JSONMember("code", groups.joined(separator: " ")),
+        ])
+    }
+    try file.check()
+  }
+
   @Test func pairwiseKeys() throws {
     var file = VectorFile("pairwise_keys")
     let garden = ChannelKeys.open(name: try ChannelName("garden"))

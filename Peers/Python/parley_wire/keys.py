@@ -80,6 +80,15 @@ def fingerprint(peer_id):
     return text[:4] + "-" + text[4:8]
 
 
+def safety_code(one, other):
+    low, high = sorted((one, other))
+    state = blake2b(64, b"parley/1/safety", low, high)
+    for _ in range(5200):
+        state = blake2b(64, state, low, high)
+    groups = [int.from_bytes(state[5 * group:5 * group + 5], "big") % 100_000 for group in range(6)]
+    return " ".join(f"{group:05}" for group in groups)
+
+
 def is_signed(signature, peer_id, message):
     try:
         bindings.crypto_sign_open(signature + message, peer_id)

@@ -256,7 +256,7 @@ extension MediaActor {
   }
 
   func want(_ tag: UInt32, _ peer: PeerID) {
-    guard let current = downloads[tag], current.isOnNetwork, !current.banned.contains(peer),
+    guard let current = downloads[tag], current.isOnNetwork, !current.banned.contains(peer), !blocked.contains(peer),
       downloads[tag]!.wanted.insert(peer).inserted
     else { return }
     if let link = outbound[peer] {

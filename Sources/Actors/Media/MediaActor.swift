@@ -35,6 +35,8 @@ package actor MediaActor {
   var keptOrder: [MediaID] = []
   /// Media of which a download serves what it has so far.
   var offered: [MediaID: UInt32] = [:]
+  /// From whom nothing is to be downloaded.
+  private(set) var blocked: Set<PeerID> = []
   private var servingWakeAt: Instant?
   var nextTag: UInt32 = 1
   /// Downloads as users know them, by number.
@@ -119,12 +121,16 @@ package actor MediaActor {
     for effect in machine.handle(event, at: SystemClock.now()) {
       switch effect {
       case .holderFound(let channel, let media, let peer):
+        guard !blocked.contains(peer) else { break }
         switchboard.notices(.holder(channel, media, peer))
         holderFound(media, peer)
       case .tell(let event): switchboard.post(event)
       }
     }
   }
+
+  /// From now on these are no sources of downloads that begin, nor of others that do not ask them yet.
+  package func block(_ peers: Set<PeerID>) { blocked = peers }
 
   // MARK: What is held
 

@@ -351,6 +351,8 @@ package actor StoreActor {
 
   package func isShared(_ id: MediaID) throws(StoreError) -> Bool { try store.share(id) != nil }
 
+  package func contacts() throws(StoreError) -> [StoredContact] { try store.contacts() }
+
   /// Downloads of earlier runs that can be gone on with.
   package func downloads() throws(StoreError) -> [StoredDownload] { try store.downloads() }
 

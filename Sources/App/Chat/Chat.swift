@@ -228,6 +228,13 @@ final class Chat {
       let media = try client.call("GET", ["channels", channel, "media"]).array ?? []
       show(media.isEmpty ? ["Nothing was shared here yet."] : media.map(MediaCommands.line(ofMedia:)))
     case .download(let what): try download(what)
+    case .verify(let peer, let isConfirmed):
+      let answer = try client.call(
+        isConfirmed ? "POST" : "GET", ["peers", peer, "verification"], body: isConfirmed ? [:] : nil)
+      show(PeopleCommands.lines(ofVerification: answer, peer: peer, confirm: "/verify \(peer.escapedLine) confirm"))
+    case .block(let peer, let isBlocked):
+      let contact = try client.call("PUT", ["peers", peer, "block"], body: ["blocked": .bool(isBlocked)])
+      show([Terminal.dim("· " + PeopleCommands.line(ofContact: contact))])
     }
   }
 

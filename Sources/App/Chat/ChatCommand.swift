@@ -12,6 +12,8 @@ enum ChatCommand: Equatable {
   case history(count: Int)
   case search(String)
   case tell(peer: String, text: String)
+  case verify(peer: String, isConfirmed: Bool)
+  case block(peer: String, isBlocked: Bool)
   case help
   case quit
   /// Not understood; says why.
@@ -32,6 +34,9 @@ enum ChatCommand: Equatable {
     Entry(name: "/download", form: "/download FILE", meaning: "get one, by its name or the start of its ID"),
     Entry(name: "/history", form: "/history [N]", meaning: "the last messages again"),
     Entry(name: "/search", form: "/search WORDS", meaning: "messages and files here with all these words"),
+    Entry(name: "/verify", form: "/verify PEER [confirm]", meaning: "digits to compare; confirm: they were the same"),
+    Entry(name: "/block", form: "/block PEER", meaning: "see and hear nothing of somebody"),
+    Entry(name: "/unblock", form: "/unblock PEER", meaning: "end that"),
     Entry(name: "/help", form: "/help", meaning: "this list"),
     Entry(name: "/quit", form: "/quit", meaning: "leave the chat (Ctrl-D); you stay in the channel"),
   ]
@@ -71,6 +76,14 @@ enum ChatCommand: Equatable {
         self = .wrong("/history N, with N from 1 to 10000")
       }
     case "/search": self = rest.isEmpty ? .wrong("/search WORDS") : .search(rest)
+    case "/block", "/unblock":
+      let peer = Self.firstWord(of: rest).word
+      self = peer.isEmpty ? .wrong("\(name) PEER") : .block(peer: peer, isBlocked: name == "/block")
+    case "/verify":
+      let (peer, more) = Self.firstWord(of: rest)
+      self =
+        peer.isEmpty || !["", "confirm"].contains(more)
+        ? .wrong("/verify PEER, or /verify PEER confirm") : .verify(peer: peer, isConfirmed: more == "confirm")
     case "/tell":
       let (peer, text) = Self.firstWord(of: rest)
       self = peer.isEmpty || text.isEmpty ? .wrong("/tell PEER TEXT") : .tell(peer: peer, text: text)

@@ -5,7 +5,7 @@ enum CommandTable {
     ("Channels", [join, leave, channels, members]),
     ("Files", [share, unshare, media, files, download, downloads]),
     ("The node", [up, down, status, id]),
-    ("Trust", [token]),
+    ("Trust", [verify, block, unblock, contacts, token]),
   ]
   static let all = sections.flatMap(\.commands)
 

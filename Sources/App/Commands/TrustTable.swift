@@ -2,6 +2,40 @@ import Parley
 
 /// The commands about who is who.
 extension CommandTable {
+  static let verify = Command(
+    name: "verify", arguments: [.init("PEER")],
+    options: [
+      .init(name: "--confirm", help: "you have compared the digits with them: remember this key as theirs"),
+      .init(name: "--scanned", value: "TEXT", help: "the QR text on their screen: compare it here, then remember"),
+      .init(name: "--undo", help: "forget that they were verified"),
+    ],
+    summary: "make sure that somebody is who they say",
+    details: """
+      Shows 30 digits that are the same on both sides if each has the other's key, and a text for a QR code. Compare
+      them by voice or face to face, not in the channel. After --confirm, whoever else appears under a name
+      that looks like theirs is announced and marked.
+      """,
+    examples: [
+      .init("parley verify Ben", "both do this, and read the digits to each other"),
+      .init("parley verify Ben --confirm", "they were the same"),
+    ], run: PeopleCommands.verify)
+
+  static let block = Command(
+    name: "block", arguments: [.init("PEER")], summary: "see and hear nothing of somebody, on this node only",
+    details: """
+      Their messages, hands, files and messages to you alone are shown nowhere, and nothing is downloaded
+      from them. They are not told. What they say is kept, and is there again after parley unblock.
+      """,
+    examples: [.init("parley block k3vq", "by the start of their ID")], run: PeopleCommands.block)
+
+  static let unblock = Command(
+    name: "unblock", arguments: [.init("PEER")], summary: "end that",
+    examples: [.init("parley unblock k3vq", "what they said meanwhile is shown again")], run: PeopleCommands.unblock)
+
+  static let contacts = Command(
+    name: "contacts", summary: "list whom you verified or blocked",
+    examples: [.init("parley contacts", "names, IDs, and what you decided")], run: PeopleCommands.contacts)
+
   static let token = Command(
     name: "token", arguments: [.init("key|issue|inspect"), .init("FILE", .optional)],
     options: [
@@ -21,8 +55,8 @@ extension CommandTable {
       or standard input.
       """,
     examples: [
-      .init("parley token key ~/organiser.key", "once; prints the public key"),
-      .init("parley token issue --key-file ~/organiser.key --sub ID --name Ana --expires 8h", "a token for Ana"),
-      .init("parley token inspect ana.token --organiser KEY", "whose it is, and whether it is good"),
+      .init("parley token key ~/org.key", "once; prints the public key"),
+      .init("parley token issue --key-file ~/org.key --sub ID --name Ana --expires 8h", "a token for Ana"),
+      .init("parley token inspect ana.token --organiser KEY", "is it good?"),
     ], run: TokenCommands.token)
 }

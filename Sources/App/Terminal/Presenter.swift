@@ -8,8 +8,8 @@ enum Presenter {
   /// for a message of its own.
   static func message(_ json: JSON, isChannelShown: Bool) -> String {
     let sender = json["sender"]
-    let name = sender?["display_name"]?.string?.escapedLine ?? "?"
-    let fingerprint = fingerprint(ofPeer: sender?["sender_id"]?.string)
+    let name = name(sender?["display_name"]?.string, json["recognition"])
+    let fingerprint = fingerprint(ofPeer: sender?["sender_id"]?.string) + marks(json["recognition"])
     var place = ""
     if let channel = json["channel"]?.string {
       if isChannelShown { place = " in \(channel.escapedLine)" }
@@ -37,13 +37,14 @@ enum Presenter {
 
   static func member(_ json: JSON, nameWidth: Int) -> String {
     let hand = json["raise_hand"]?.bool == true ? "✋" : "  "
-    let name = json["display_name"]?.string?.escapedLine ?? "?"
+    let name = name(json["display_name"]?.string, json["recognition"])
     let own = json["self"]?.bool == true ? "  (you)" : ""
-    return "  \(hand) \(Help.padded(name, to: nameWidth))  \(json["fingerprint"]?.string?.escapedLine ?? "")\(own)"
+    let fingerprint = json["fingerprint"]?.string?.escapedLine ?? ""
+    return "  \(hand) \(Help.padded(name, to: nameWidth))  \(fingerprint)\(marks(json["recognition"]))\(own)"
   }
 
   static func members(_ members: [JSON]) -> [String] {
-    let width = members.map { ($0["display_name"]?.string?.escapedLine ?? "?").columnCount }.max() ?? 0
+    let width = members.map { name($0["display_name"]?.string, $0["recognition"]).columnCount }.max() ?? 0
     var lines: [String] = []
     for (title, status) in [("Online", "online"), ("Offline", "offline")] {
       let section = members.filter { $0["status"]?.string == status }
@@ -61,8 +62,11 @@ enum Presenter {
     let place = isChannelShown && !channel.isEmpty ? " in \(channel)" : ""
     switch event.type {
     case "message": return message(data, isChannelShown: isChannelShown)
+    case "impostor": return impostor(data, place)
     case "member":
-      let name = "\(data["display_name"]?.string?.escapedLine ?? "?") \(data["fingerprint"]?.string?.escapedLine ?? "")"
+      if data["recognition"]?["blocked"]?.bool == true { return nil }
+      let fingerprint = (data["fingerprint"]?.string?.escapedLine ?? "") + marks(data["recognition"])
+      let name = "\(name(data["display_name"]?.string, data["recognition"])) \(fingerprint)"
       let status = data["status"]?.string == "online" ? "online" : "offline"
       let hand = data["raise_hand"]?.bool == true ? ", hand up" : ""
       return Terminal.dim("· \(name) is \(status)\(place)\(hand)")

@@ -16,6 +16,8 @@ enum Terminal {
   }
 
   static func dim(_ text: String) -> String { hasColor ? "\u{1B}[2m\(text)\u{1B}[0m" : text }
+  /// Nobody shall overlook it.
+  static func loud(_ text: String) -> String { hasColor ? "\u{1B}[1;31m\(text)\u{1B}[0m" : text }
   static func bold(_ text: String) -> String { hasColor ? "\u{1B}[1m\(text)\u{1B}[0m" : text }
 
   /// A line on standard output, out at once.
