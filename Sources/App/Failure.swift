@@ -38,9 +38,9 @@ struct Failure: Error, Equatable {
 
   static func status(ofCode code: String) -> Status {
     switch code {
-    case "bad_name", "bad_setting", "bad_media_id", "message_too_long", "empty_message", "not_a_file", "source_changed",
-      "ambiguous_peer", "bad_token", "not_verified", "profile_damaged", "bad_request", "body_too_large",
-      "unknown_cursor",
+    case "bad_name", "bad_setting", "bad_media_id", "bad_field", "message_too_long", "empty_message", "not_a_file",
+      "source_changed", "ambiguous_peer", "bad_token", "not_verified", "profile_damaged", "bad_request",
+      "body_too_large", "unknown_cursor",
       "out_of_range",
       "too_large_for_memory":
       .badData

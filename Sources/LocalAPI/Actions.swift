@@ -113,10 +113,10 @@ extension Router {
   }
 
   func send(_ name: String, _ request: Request) async throws -> Reply {
-    let fields = try Fields(request, known: ["body", "wait"])
-    let text = try fields.required("body")
+    let fields = try Fields(request, known: Fields.draftNames + ["wait"])
+    let draft = try fields.draft()
     let wait = try fields.seconds("wait", max: Self.waitSecondsMax)
-    return .json(JSON(try await node.send(text, to: try ChannelName(name), waiting: wait)), status: 201)
+    return .json(JSON(try await node.send(draft, to: try ChannelName(name), waiting: wait)), status: 201)
   }
 
   func hand(_ name: String, _ request: Request) async throws -> Reply {
@@ -129,8 +129,8 @@ extension Router {
   }
 
   func tell(_ peer: String, _ request: Request) async throws -> Reply {
-    let text = try Fields(request, known: ["body"]).required("body")
-    let outcome = try await node.tell(text, peer: peer)
+    let draft = try Fields(request, known: Fields.draftNames).draft()
+    let outcome = try await node.tell(draft, peer: peer)
     switch outcome {
     case .delivered(let id): return .json(["message_id": .string(id.text), "outcome": "delivered"], status: 201)
     case .queued(let id): return .json(["message_id": .string(id.text), "outcome": "queued"], status: 202)

@@ -70,6 +70,7 @@ extension Problem {
     case .badPassphrase: (400, "bad_passphrase", "The passphrase cannot be used")
     case .badToken: (403, "bad_token", "The login token is refused")
     case .badSetting: (400, "bad_setting", "The setting is out of bounds")
+    case .badField: (400, "bad_field", "A member of the message cannot be what it is")
     case .notInChannel: (404, "not_in_channel", "Not in this channel")
     case .otherSecret: (409, "other_secret", "Joined under another secret")
     case .tooManyChannels: (409, "too_many_channels", "Too many channels")

@@ -57,6 +57,21 @@ extension JSON {
     case .photo(let media): members += [.init("type", "photo")] + (JSON(media).members ?? [])
     case .video(let media): members += [.init("type", "video")] + (JSON(media).members ?? [])
     case .file(let media): members += [.init("type", "file")] + (JSON(media).members ?? [])
+    case .voice(let media, let seconds):
+      members += [.init("type", "voice")] + (JSON(media).members ?? []) + [.init("duration", .count(seconds))]
+    case .location(let place):
+      members += [
+        .init("type", "location"), .init("latitude", .number(place.latitude)),
+        .init("longitude", .number(place.longitude)),
+      ]
+      for case (let name, let text?) in [("address", place.address), ("building_name", place.buildingName)] {
+        members.append(.init(name, .string(text)))
+      }
+    case .custom(let custom):
+      members += [
+        .init("type", "custom"), .init("event", .string(custom.event)),
+        .init("custom_ext", .object(custom.fields.map { .init($0.name, .string($0.value)) })),
+      ]
     case .unknown(let kind): members += [.init("type", .string(kind))]
     }
     return .object(members)

@@ -69,6 +69,20 @@ struct Fields {
     return text
   }
 
+  func has(_ name: String) -> Bool { value(name) != nil }
+
+  func object(_ name: String) throws(Problem) -> [JSON.Field]? {
+    guard let value = value(name) else { return nil }
+    guard let members = value.members else { throw .badRequest("\"\(name)\" must be an object") }
+    return members
+  }
+
+  func requiredNumber(_ name: String) throws(Problem) -> Double {
+    guard let value = value(name) else { throw .badRequest("the body lacks \"\(name)\"") }
+    guard let number = value.number else { throw .badRequest("\"\(name)\" must be a number") }
+    return number
+  }
+
   func bool(_ name: String) throws(Problem) -> Bool? {
     guard let value = value(name) else { return nil }
     guard let bool = value.bool else { throw .badRequest("\"\(name)\" must be true or false") }

@@ -40,8 +40,8 @@ extension Message {
   /// The media that this message announces.
   public var media: MediaReference? {
     switch body {
-    case .photo(let media), .video(let media), .file(let media): media
-    case .text, .unknown: nil
+    case .photo(let media), .video(let media), .file(let media), .voice(let media, _): media
+    case .text, .location, .custom, .unknown: nil
     }
   }
 
@@ -53,6 +53,9 @@ extension Message {
     case .photo: "photo"
     case .video: "video"
     case .file: "file"
+    case .voice: "voice"
+    case .location: "location"
+    case .custom: "custom"
     case .unknown(let kind): kind
     }
   }

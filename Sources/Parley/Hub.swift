@@ -244,7 +244,9 @@ final class Hub: Sendable {
       channel: channel?.name, id: id, sender: sender.peer, senderName: sender.displayName.text,
       timestamp: checked.timestamp ?? "", body: Self.body(checked.content),
       json: String(decoding: checked.encoded, as: UTF8.self), cursor: cursor, deliveredTo: deliveredTo,
-      recognition: people.recognition(of: sender.peer, named: sender.displayName.text, in: channel?.id))
+      recognition: people.recognition(of: sender.peer, named: sender.displayName.text, in: channel?.id),
+      ext: checked.options.ext.map { String(decoding: JSONValue.object($0).encoded, as: UTF8.self) },
+      replyTo: checked.options.replyTo.map { MessageReference($0) })
   }
 
   private static func body(_ content: any MessageKind) -> Message.Body {
@@ -253,6 +255,9 @@ final class Hub: Sendable {
     case let photo as PhotoKind: .photo(MediaReference(photo.file, photo.picture))
     case let video as VideoKind: .video(MediaReference(video.file, video.picture, duration: video.duration))
     case let file as FileKind: .file(MediaReference(file.file))
+    case let voice as VoiceKind: .voice(MediaReference(voice.file), seconds: Int(voice.duration))
+    case let location as LocationKind: .location(Location(location))
+    case let custom as CustomKind: .custom(CustomContent(custom))
     default: .unknown(kind: content.type)
     }
   }

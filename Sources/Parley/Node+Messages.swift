@@ -5,23 +5,29 @@ import ParleyVocabulary
 import ParleyWire
 
 extension Node {
-  /// Says something in a channel. Returns once it is on this node's disk and on the wire; with `waiting`, once
-  /// everybody present has it on disk, or so many seconds have passed. Throws `.messageTooLong` (30,000 bytes as JSON),
-  /// `.emptyMessage`, `.queueFull`, `.notInChannel`.
+  /// Says a text in a channel: `send(_:to:waiting:)` of a `MessageDraft`. Throws `.emptyMessage` as well.
   public func send(
     _ text: String, to name: ChannelName, waiting seconds: Double? = nil
   ) async throws(ParleyError) -> SendReceipt {
-    guard !text.isEmpty else { throw .emptyMessage }
-    return try await say(TextKind(body: text), in: name, waiting: seconds)
+    try await send(.text(text), to: name, waiting: seconds)
+  }
+
+  /// Says something in a channel. Returns once it is on this node's disk and on the wire; with `waiting`, once
+  /// everybody present has it on disk, or so many seconds have passed. Throws `.messageTooLong` (30,000 bytes as JSON),
+  /// `.queueFull`, `.notInChannel`.
+  public func send(
+    _ draft: MessageDraft, to name: ChannelName, waiting seconds: Double? = nil
+  ) async throws(ParleyError) -> SendReceipt {
+    try await say(draft.content, draft.options, in: name, waiting: seconds)
   }
 
   func say(
-    _ content: any MessageKind, in name: ChannelName, waiting seconds: Double?
+    _ content: any MessageKind, _ options: MessageOptions = .none, in name: ChannelName, waiting seconds: Double?
   ) async throws(ParleyError) -> SendReceipt {
     let engine = try await running()
     let joined = try channel(name)
     let id = Sealing.randomMessageID()
-    let json = try checked(message(content, id))
+    let json = try checked(message(content, id, options))
     let events = seconds == nil ? nil : hub.events(bufferingCount: 256)
     let answer = await engine.messaging.submit(
       joined.id, kind: KindRegistry.code(of: content.type), isHidden: false, json: json)
@@ -31,11 +37,13 @@ extension Node {
     return SendReceipt(id: id, deliveredTo: delivered, presentCount: hub.presentCount(in: joined.id))
   }
 
-  private func message(_ content: any MessageKind, _ id: MessageID?) -> SchemaMessage {
+  private func message(
+    _ content: any MessageKind, _ id: MessageID?, _ options: MessageOptions = .none
+  ) -> SchemaMessage {
     let now = Timestamp(milliseconds: Int64(clamping: SystemClock.wallMilliseconds()))
     return SchemaMessage(
       sender: Sender(peer: peerID, displayName: displayName), messageID: id, timestamp: id == nil ? nil : now.text,
-      content: content)
+      content: content, options: options)
   }
 
   private func checked(_ message: SchemaMessage) throws(ParleyError) -> [UInt8] {
@@ -121,11 +129,15 @@ extension Node {
   /// `.queueFull`. Returns `.delivered` once their disk has it, `.queued` when they are away (it waits on disk
   /// and goes out when they appear) or do not answer within three seconds.
   public func tell(_ text: String, peer: String) async throws(ParleyError) -> TellOutcome {
-    guard !text.isEmpty else { throw .emptyMessage }
+    try await tell(.text(text), peer: peer)
+  }
+
+  /// The same for any message.
+  public func tell(_ draft: MessageDraft, peer: String) async throws(ParleyError) -> TellOutcome {
     let engine = try await running()
     let target = try await find(peer, engine)
     let id = Sealing.randomMessageID()
-    let json = try checked(message(TextKind(body: text), id))
+    let json = try checked(message(draft.content, id, draft.options))
     let events = hub.events(bufferingCount: 256)
     switch await engine.messaging.tell(OutboxMessage(peer: target.peer, id: id, json: json)) {
     case .queued: break

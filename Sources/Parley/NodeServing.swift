@@ -15,14 +15,16 @@ public protocol NodeServing: Sendable {
   func nodesHeardElsewhere() async -> Int
 
   /// Returns once the message is stored and on the wire. `waiting`: seconds to wait until everybody present has it.
-  func send(_ text: String, to name: ChannelName, waiting seconds: Double?) async throws(ParleyError) -> SendReceipt
+  func send(
+    _ draft: MessageDraft, to name: ChannelName, waiting seconds: Double?
+  ) async throws(ParleyError) -> SendReceipt
   func setHand(raised: Bool, in name: ChannelName) async throws(ParleyError)
   /// The last `limit` messages in the shared order, oldest first; hands are not shown.
   func history(of name: ChannelName, limit: Int) async throws(ParleyError) -> [Message]
   /// The newest messages with every word of `text`, at most `limit` (1 to 1,000), newest first; nil: in all channels.
   func search(_ text: String, in name: ChannelName?, limit: Int) async throws(ParleyError) -> [Message]
   /// `peer`: a PeerID's text, a unique prefix of it (4 characters or more), or a display name that only one person has.
-  func tell(_ text: String, peer: String) async throws(ParleyError) -> TellOutcome
+  func tell(_ draft: MessageDraft, peer: String) async throws(ParleyError) -> TellOutcome
 
   /// `peer` as in `tell`.
   func verification(of peer: String) async throws(ParleyError) -> Verification

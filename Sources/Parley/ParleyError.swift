@@ -19,6 +19,8 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
   case messageTooLong(byteCount: Int, byteCountMax: Int)
   /// A text to search for has more than 1,024 bytes of UTF-8.
   case searchTooLong(byteCount: Int, byteCountMax: Int)
+  /// A field of a message that cannot be what it is (`value`); `allowed` says what it can be. Nothing was sent.
+  case badField(String, value: String, allowed: String)
   /// A text without a character. Nothing was sent.
   case emptyMessage
   /// Nobody met so far has this ID, prefix or name.
@@ -86,6 +88,8 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
         + "share it as a file (parley share CHANNEL FILE)"
     case .searchTooLong(let byteCount, let byteCountMax):
       "the text to search for has \(byteCount) bytes, at most \(byteCountMax) can be searched for: use fewer words"
+    case .badField(let field, let value, let allowed):
+      "\(field) cannot be \(String(value.prefix(64)).escapedLine): \(allowed); nothing was sent"
     case .emptyMessage: "the message is empty: nothing was sent"
     case .noSuchPeer(let text):
       "nobody met so far matches \(text.escapedLine): see parley members CHANNEL for names and IDs"

@@ -93,6 +93,12 @@ public struct Message: Sendable, Equatable {
     case video(MediaReference)
     /// A file to download.
     case file(MediaReference)
+    /// Recorded speech to download, of so many whole seconds.
+    case voice(MediaReference, seconds: Int)
+    /// A place.
+    case location(Location)
+    /// What an application made of its own.
+    case custom(CustomContent)
     /// A kind that this version does not know; its JSON is kept in `json`.
     case unknown(kind: String)
   }
@@ -117,12 +123,19 @@ public struct Message: Sendable, Equatable {
   public let deliveredTo: [PeerID]
   /// What is known of who the sender is, beyond that name.
   public let recognition: Recognition
+  /// Data of the application: the text of a JSON object. Hostile.
+  public let ext: String?
+  /// What it answers; may be a message that is not here.
+  public let replyTo: MessageReference?
 
   public init(
     channel: ChannelName?, id: MessageID, sender: PeerID, senderName: String, timestamp: String, body: Body,
-    json: String, cursor: UInt64, deliveredTo: [PeerID], recognition: Recognition = .none
+    json: String, cursor: UInt64, deliveredTo: [PeerID], recognition: Recognition = .none, ext: String? = nil,
+    replyTo: MessageReference? = nil
   ) {
     self.recognition = recognition
+    self.ext = ext
+    self.replyTo = replyTo
     self.channel = channel
     self.id = id
     self.sender = sender

@@ -1,4 +1,5 @@
 import Parley
+import ParleyLocalAPI
 import Testing
 
 @testable import ParleyApp
@@ -32,7 +33,7 @@ import Testing
 
   @Test(arguments: [
     ("", "say what to do"), ("sned team x", "did you mean parley send?"), ("frobnicate", "all commands"),
-    ("send", "CHANNEL is missing"), ("send team", "TEXT is missing"), ("leave a b", "b is one too many"),
+    ("send", "CHANNEL is missing"), ("leave a b", "b is one too many"),
     ("up --prot 1", "has no option --prot"), ("up --port", "--port needs a value"),
     ("up --port 1 --port 2", "given twice"),
     ("up --json=1", "takes no value"), ("leave \u{1B}[2J \u{1B}[2J", "\\u{1b}[2J is one too many"),
@@ -45,6 +46,38 @@ import Testing
       #expect(error.status == .usage)
       #expect(error.message.contains(part), "\(error.message)")
     }
+  }
+
+  @Test(arguments: [
+    ("send team", "TEXT is missing"), ("tell Ben --as photo", "--as takes text, location or custom"),
+    ("send team hi --latitude 1", "--latitude goes with --as location only"),
+    ("send team hi --as location", "a location has no text"),
+    ("send team --as location --latitude 1", "a location needs --longitude"),
+    ("send team --as location --latitude north --longitude 1", "--latitude must be a number"),
+    ("send team --as custom", "--event NAME"), ("send team --as custom --event e --field x", "NAME=TEXT"),
+    ("send team hi --ext []", "--ext must be a JSON object"),
+  ])
+  func whatCannotBeSaidIsAUsageError(_ line: String, _ part: String) throws {
+    do {
+      _ = try MessageCommands.draft(invocation(line))
+      Issue.record("\(line) was taken")
+    } catch let error as Failure {
+      #expect(error.status == .usage)
+      #expect(error.message.contains(part), "\(error.message)")
+    }
+  }
+
+  @Test func whatIsSaidBecomesTheBody() throws {
+    let text = "send team a b"
+    #expect(try JSON.object(MessageCommands.draft(invocation(text))).text == #"{"type":"text","body":"a b"}"#)
+    let place = "tell Ben --as location --latitude 1.5 --longitude=-2 --address A"
+    #expect(
+      try JSON.object(MessageCommands.draft(invocation(place))).text
+        == #"{"type":"location","latitude":1.5,"longitude":-2.0,"address":"A"}"#)
+    let custom = "send team --as custom --event e --field a==b --field c= --ext {\"x\":1}"
+    #expect(
+      try JSON.object(MessageCommands.draft(invocation(custom))).text
+        == #"{"type":"custom","event":"e","custom_ext":{"a":"=b","c":""},"ext":{"x":1}}"#)
   }
 
   @Test func numbersHaveTheirRange() async throws {

@@ -27,6 +27,13 @@ import Testing
       [
         Presenter.message(Self.message(Self.hostile), isChannelShown: true),
         Presenter.message(file, isChannelShown: true),
+        Presenter.message(
+          ["type": "location", "latitude": 1, "address": .string(Self.hostile)], isChannelShown: false),
+        Presenter.message(
+          [
+            "type": "custom", "event": .string(Self.hostile),
+            "custom_ext": .object([.init(Self.hostile, .string(Self.hostile))]),
+          ], isChannelShown: false),
         Presenter.member(["display_name": .string(Self.hostile)], nameWidth: 3), MediaCommands.line(ofMedia: file),
         ChannelCommands.line(ofChannel: ["name": .string(Self.hostile)]),
         Failure(problem: ["code": "x", "detail": .string(Self.hostile)]).message,

@@ -85,9 +85,11 @@ final class FakeNode: NodeServing {
   }
   func nodesHeardElsewhere() async -> Int { 3 }
 
-  func send(_ text: String, to name: ChannelName, waiting seconds: Double?) async throws(ParleyError) -> SendReceipt {
+  func send(
+    _ draft: MessageDraft, to name: ChannelName, waiting seconds: Double?
+  ) async throws(ParleyError) -> SendReceipt {
     if let gate { for await _ in gate {} }
-    try note("send \(name) \(text) \(seconds.map { "\($0)" } ?? "-")")
+    try note("send \(name) \(draft.json) \(seconds.map { "\($0)" } ?? "-")")
     return SendReceipt(id: MessageID("m1")!, deliveredTo: [Self.ben], presentCount: 1)
   }
   func setHand(raised: Bool, in name: ChannelName) async throws(ParleyError) { try note("hand \(name) \(raised)") }
@@ -99,8 +101,8 @@ final class FakeNode: NodeServing {
     try note("search \(name?.text ?? "-") \(limit) \(text)")
     return [Self.message("found", cursor: 8, channel: name)]
   }
-  func tell(_ text: String, peer: String) async throws(ParleyError) -> TellOutcome {
-    try note("tell \(peer) \(text)")
+  func tell(_ draft: MessageDraft, peer: String) async throws(ParleyError) -> TellOutcome {
+    try note("tell \(peer) \(draft.json)")
     return .queued(MessageID("m2")!)
   }
 

@@ -47,8 +47,21 @@ extension HTTPTests.RouteTests {
       answer: #""channel":"te am""#),
     Case(
       method: "POST", target: "/v1/channels/team/messages", body: #"{"body":"hi","wait":2.5}"#, status: 201,
-      call: "send team hi 2.5",
+      call: #"send team {"type":"text","body":"hi"} 2.5"#,
       answer: #"{"message_id":"m1","delivered_to":["\#(FakeNode.ben.text)"],"present":1}"#),
+    Case(
+      method: "POST", target: "/v1/channels/team/messages",
+      body: #"{"type":"location","latitude":52,"longitude":-1.5,"address":"Main St","ext":{"b":[1],"a":null}}"#,
+      status: 201,
+      call: #"send team {"type":"location","latitude":52.0,"longitude":-1.5,"address":"Main St","#
+        + #""ext":{"b":[1],"a":null}} -"#, answer: #""message_id":"m1""#),
+    Case(
+      method: "POST", target: "/v1/peers/Ben/messages",
+      body:
+        #"{"type":"custom","event":"seat","custom_ext":{"row":"3","a":""},"#
+        + #""reply_to":{"sender_id":"\#(FakeNode.ben.text)","message_id":"m9"}}"#, status: 202,
+      call: #"tell Ben {"type":"custom","event":"seat","custom_ext":{"row":"3","a":""},"#
+        + #""reply_to":{"sender_id":"\#(FakeNode.ben.text)","message_id":"m9"}}"#, answer: #""outcome":"queued""#),
     Case(
       method: "PUT", target: "/v1/channels/team/hand", body: #"{"raised":true}"#, status: 200, call: "hand team true",
       answer: #""raise_hand":true"#),
@@ -98,7 +111,7 @@ extension HTTPTests.RouteTests {
       answer: #""download_id":7"#),
     Case(
       method: "POST", target: "/v1/peers/Ben%20B/messages", body: #"{"body":"psst"}"#, status: 202,
-      call: "tell Ben B psst", answer: #""outcome":"queued""#),
+      call: #"tell Ben B {"type":"text","body":"psst"}"#, answer: #""outcome":"queued""#),
   ]
 
   @Test(arguments: cases) func eachAddressAsksTheNode(_ test: Case) async throws {
@@ -133,6 +146,16 @@ extension HTTPTests.RouteTests {
     ("GET", "/v1/search?text=a&channel=", nil, 400, "bad_name"), ("POST", "/v1/search", "{}", 405, "wrong_method"),
     ("POST", "/v1/channels/team/messages", #"{"body":1}"#, 400, "bad_request"),
     ("POST", "/v1/channels/team/messages", #"{"body":"a","wait":-1}"#, 400, "bad_request"),
+    ("POST", "/v1/channels/team/messages", "{}", 400, "bad_request"),
+    ("POST", "/v1/channels/team/messages", #"{"body":""}"#, 400, "empty_message"),
+    ("POST", "/v1/channels/team/messages", #"{"type":"photo","body":"a"}"#, 400, "bad_request"),
+    ("POST", "/v1/channels/team/messages", #"{"body":"a","latitude":1}"#, 400, "bad_request"),
+    ("POST", "/v1/channels/team/messages", #"{"type":"location","latitude":1}"#, 400, "bad_request"),
+    ("POST", "/v1/channels/team/messages", #"{"type":"location","latitude":91,"longitude":1}"#, 400, "bad_field"),
+    ("POST", "/v1/channels/team/messages", #"{"type":"custom","event":""}"#, 400, "bad_field"),
+    ("POST", "/v1/channels/team/messages", #"{"type":"custom","event":"e","custom_ext":{"a":1}}"#, 400, "bad_request"),
+    ("POST", "/v1/channels/team/messages", #"{"body":"a","ext":[]}"#, 400, "bad_request"),
+    ("POST", "/v1/channels/team/messages", #"{"body":"a","reply_to":{"message_id":"m"}}"#, 400, "bad_request"),
     ("PUT", "/v1/channels/team/hand", #"{"raised":"yes"}"#, 400, "bad_request"),
     ("POST", "/v1/channels/team/media", #"{"path":"relative"}"#, 400, "bad_request"),
     ("POST", "/v1/channels/team/media", #"{"path":"/a\u0000b"}"#, 400, "bad_request"),

@@ -18,10 +18,12 @@ enum Facts {
   static let anaSender = Sender(peer: ana.peerID, displayName: try! DisplayName("Ana"))
   static let benSender = Sender(peer: ben.peerID, displayName: try! DisplayName("Ben \"B\" 😀"))
 
-  static func message(_ content: any MessageKind, id: String? = nil, from sender: Sender = anaSender) -> [UInt8] {
+  static func message(
+    _ content: any MessageKind, id: String? = nil, from sender: Sender = anaSender, options: MessageOptions = .none
+  ) -> [UInt8] {
     SchemaMessage(
       sender: sender, messageID: id.map { MessageID($0)! }, timestamp: id == nil ? nil : "2021-03-12T09:05:16Z",
-      content: content
+      content: content, options: options
     ).encoded
   }
 

@@ -17,7 +17,7 @@ private func text(_ more: String) -> String { #"{"type":"text",\#(sender),\#(res
 
 extension Malformed {
   static var json: [Malformed] {
-    (syntax + commonMembers + ownMembers + pictureMembers).map {
+    (syntax + commonMembers + ownMembers + pictureMembers + placeMembers + options).map {
       Malformed("message: " + $0, "message", Array($1.utf8), $2, $3)
     }
       + [
@@ -144,6 +144,43 @@ extension Malformed {
       ("video of 2^31 seconds", video(#","duration":2147483648"#), "malformed", "duration"),
       ("video of a negative duration", video(#","duration":-1"#), "malformed", "duration"),
       ("video of a height of nothing", video(#","duration":1,"height":0"#), "malformed", "height"),
+    ]
+  }
+
+  private static var placeMembers: [Case] {
+    func place(_ own: String) -> String { #"{"type":"location",\#(sender),\#(rest),\#(own)}"# }
+    func custom(_ own: String) -> String { #"{"type":"custom",\#(sender),\#(rest)\#(own)}"# }
+    let long = String(repeating: "a", count: 1_025)
+    return [
+      ("location without latitude", place(#""longitude":1"#), "malformed", "latitude"),
+      ("location without longitude", place(#""latitude":1"#), "malformed", "longitude"),
+      ("a latitude of text", place(#""latitude":"1","longitude":1"#), "malformed", "latitude"),
+      ("a latitude beyond the pole", place(#""latitude":90.001,"longitude":1"#), "malformed", "latitude"),
+      ("a longitude beyond the date line", place(#""latitude":1,"longitude":-181"#), "malformed", "longitude"),
+      ("an address of 1,025 bytes", place(#""latitude":1,"longitude":1,"address":"\#(long)""#), "too_long", "address"),
+      ("a building of a number", place(#""latitude":1,"longitude":1,"building_name":1"#), "malformed", "building_name"),
+      ("custom without event", custom(""), "malformed", "event"),
+      ("custom of an empty event", custom(#","event":"""#), "malformed", "event"),
+      ("an event of 129 bytes", custom(#","event":"\#(long.prefix(129))""#), "too_long", "event"),
+      ("custom_ext of a list", custom(#","event":"e","custom_ext":[]"#), "malformed", "custom_ext"),
+      ("custom_ext with a number", custom(#","event":"e","custom_ext":{"a":1}"#), "malformed", "custom_ext"),
+      ("voice without duration", #"{"type":"voice",\#(sender),\#(rest),\#(file)}"#, "malformed", "duration"),
+    ]
+  }
+
+  private static var options: [Case] {
+    [
+      ("ext of text", text(#","ext":"{}""#), "malformed", "ext"),
+      ("ext of null", text(#","ext":null"#), "malformed", "ext"),
+      ("reply_to of an ID alone", text(#","reply_to":"m-1""#), "malformed", "reply_to"),
+      ("reply_to without sender_id", text(#","reply_to":{"message_id":"m"}"#), "malformed", "sender_id"),
+      ("reply_to without message_id", text(#","reply_to":{"sender_id":"\#(id)"}"#), "malformed", "message_id"),
+      (
+        "reply_to a name", text(#","reply_to":{"sender_id":"Ana","message_id":"m"}"#), "malformed", "reply_to"
+      ),
+      (
+        "reply_to an empty ID", text(#","reply_to":{"sender_id":"\#(id)","message_id":""}"#), "malformed", "reply_to"
+      ),
     ]
   }
 }

@@ -53,6 +53,33 @@ import Testing
           duration: PictureMembers.numberMax,
           picture: PictureMembers(width: 1_920, height: 1_080, thumbnail: Facts.otherMedia)), id: "m-8")
     ),
+    (
+      "voice",
+      Facts.message(
+        VoiceKind(
+          file: MediaMembers(id: Facts.media, fileName: "a.ogg", byteCount: 40_000, mimeType: "audio/ogg"),
+          duration: 7), id: "m-9")
+    ), ("location", Facts.message(LocationKind(latitude: -90, longitude: 13.376_25), id: "m-10")),
+    (
+      "location, all members",
+      Facts.message(
+        LocationKind(latitude: 31.230_416, longitude: -180, address: "人民大道 200", buildingName: "上海博物馆"), id: "m-11")
+    ), ("custom", Facts.message(CustomKind(event: "seat"), id: "m-12")),
+    (
+      "custom, all members",
+      Facts.message(CustomKind(event: "seat", fields: [("row", "3"), ("", "\n"), ("a", "")]), id: "m-13")
+    ),
+    (
+      "text, all options",
+      Facts.message(
+        TextKind(body: "yes"), id: "m-14",
+        options: MessageOptions(
+          ext: [
+            JSONMember("z", .array([.null, .bool(true), .integer(-1), .number(2.5), .string("я")])),
+            JSONMember("a", .object([JSONMember("", .string(""))])),
+          ], replyTo: MessageKey(sender: Facts.ben.peerID, id: MessageID("m-1")!)))
+    ),
+    ("text, empty ext", Facts.message(TextKind(body: "yes"), id: "m-15", options: MessageOptions(ext: []))),
   ]
 
   private static let otherSpellings: [(String, String)] = {
@@ -69,6 +96,15 @@ import Testing
         "escapes where none are needed",
         #"{"\u0074ype":"text","sender":{"display_name":"\u0041na","sender_id":"\#(id)"},"message_id":"m\/1","#
           + #""timestamp":"2021-03-12T09:05:16Z","body":"\ud83d\ude00\u0000"}"#
+      ),
+      (
+        "a location in whole degrees, with an option",
+        #"{"ext":{},"longitude":-0,"latitude":5e1,"type":"location","sender":{"display_name":"Ana","#
+          + #""sender_id":"\#(id)"},"message_id":"l","timestamp":"2021-03-12T09:05:16Z"}"#
+      ),
+      (
+        "a hand with what is no option of it",
+        #"{"type":"raise_hand","sender":{"display_name":"Ana","sender_id":"\#(id)"},"body":"true","ext":1}"#
       ),
       (
         "a kind that is not known",
@@ -103,8 +139,27 @@ import Testing
         video.file.value + [JSONMember("duration", .integer(Int64(video.duration)))] + video.picture.size
           + [video.picture.thumbnailMember]
       case let file as FileKind: file.file.value
+      case let voice as VoiceKind: voice.file.value + [JSONMember("duration", .integer(Int64(voice.duration)))]
+      case let location as LocationKind:
+        [
+          JSONMember("latitude", .number(location.latitude)), JSONMember("longitude", .number(location.longitude)),
+          JSONMember("address", location.address.map { .string($0) } ?? .null),
+          JSONMember("building_name", location.buildingName.map { .string($0) } ?? .null),
+        ]
+      case let custom as CustomKind:
+        [
+          JSONMember("event", custom.event),
+          JSONMember("custom_ext", .object(custom.fields.map { JSONMember($0.name, $0.value) })),
+        ]
       default: []
       }
+    let options = [
+      message.options.ext.map { JSONMember("ext", .object($0)) },
+      message.options.replyTo.map {
+        JSONMember(
+          "reply_to", .object([JSONMember("sender_id", $0.sender.text), JSONMember("message_id", $0.id.text)]))
+      },
+    ].compactMap { $0 }
     return [
       JSONMember(
         "value",
@@ -114,7 +169,7 @@ import Testing
             JSONMember("display_name", message.sender.displayName.text),
             JSONMember("message_id", message.messageID.map { .string($0.text) } ?? .null),
             JSONMember("timestamp", message.timestamp.map { .string($0) } ?? .null),
-          ] + own))
+          ] + own + options))
     ]
   }
 }

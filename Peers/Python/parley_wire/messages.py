@@ -14,8 +14,14 @@ FILE_NAME_BYTES_MAX = 1_024
 MIME_BYTES_MAX = 255
 PICTURE_NUMBER_MAX = 2_147_483_647
 IDENTIFIER_CHARACTERS = 52
-KINDS = {"status": 1, "raise_hand": 2, "text": 3, "photo": 4, "file": 5, "video": 7}
-NEED_ID = ("text", "photo", "file", "video")
+KINDS = {
+    "status": 1, "raise_hand": 2, "text": 3, "photo": 4, "file": 5, "voice": 6, "video": 7, "location": 16,
+    "custom": 17,
+}
+NEED_ID = ("text", "photo", "file", "voice", "video", "location", "custom")
+PLACE_BYTES_MAX = 1_024
+EVENT_BYTES_MAX = 128
+LATITUDE_MAX, LONGITUDE_MAX = 90, 180
 INTEGER_MIN, INTEGER_MAX = -9_223_372_036_854_775_808, 9_223_372_036_854_775_807
 TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})")
 TIMESTAMP_BYTES_MAX = 40
@@ -99,6 +105,29 @@ def message(data, author=None):
     value["timestamp"] = timestamp(string(members, "timestamp", kind in NEED_ID))
     if kind in OWN:
         value.update(OWN[kind](members))
+    if kind in NEED_ID:
+        value.update(options(members))
+    return value
+
+
+def options(members):
+    """What a message that people see may carry beside its kind's own members; what is not there is left out."""
+    value = {}
+    for name in ("ext", "reply_to"):
+        if name in members and not isinstance(members[name], dict):
+            raise Refused("malformed", name)
+    if "ext" in members:
+        value["ext"] = members["ext"]
+    if "reply_to" in members:
+        peer = string(members["reply_to"], "sender_id")
+        identifier = string(members["reply_to"], "message_id")
+        if len(peer) != IDENTIFIER_CHARACTERS or unbase32(peer) is None:
+            raise Refused("malformed", "reply_to")
+        try:
+            message_id(identifier)
+        except Refused:
+            raise Refused("malformed", "reply_to") from None
+        value["reply_to"] = {"sender_id": peer, "message_id": identifier}
     return value
 
 
@@ -184,6 +213,48 @@ def photo(members):
     return value
 
 
+def bounded(members, name, least, most, required=True):
+    """A text of so many bytes."""
+    text = string(members, name, required)
+    if text is not None and size_of(text) > most:
+        raise Refused("too_long", name)
+    if text is not None and size_of(text) < least:
+        raise Refused("malformed", name)
+    return text
+
+
+def degrees(members, name, most):
+    value = members.get(name)
+    if type(value) not in (int, float) or not -most <= value <= most:
+        raise Refused("malformed", name)
+    return float(value)
+
+
+def location(members):
+    return {
+        "latitude": degrees(members, "latitude", LATITUDE_MAX),
+        "longitude": degrees(members, "longitude", LONGITUDE_MAX),
+        "address": bounded(members, "address", 0, PLACE_BYTES_MAX, required=False),
+        "building_name": bounded(members, "building_name", 0, PLACE_BYTES_MAX, required=False),
+    }
+
+
+def custom(members):
+    event = bounded(members, "event", 1, EVENT_BYTES_MAX)
+    fields = members.get("custom_ext", {})
+    if not isinstance(fields, dict) or not all(isinstance(text, str) for text in fields.values()):
+        raise Refused("malformed", "custom_ext")
+    return {"event": event, "custom_ext": fields}
+
+
+def voice(members):
+    value = media(members, False)
+    value["duration"] = number(members, "duration", 0)
+    if value["duration"] is None:
+        raise Refused("malformed", "duration", "missing")
+    return value
+
+
 def video(members):
     value = media(members, False)
     value["duration"] = number(members, "duration", 0)
@@ -200,5 +271,8 @@ OWN = {
     "text": lambda members: {"body": string(members, "body")},
     "photo": photo,
     "video": video,
+    "voice": voice,
+    "location": location,
+    "custom": custom,
     "file": lambda members: media(members, True),
 }

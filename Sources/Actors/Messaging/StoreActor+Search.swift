@@ -65,6 +65,10 @@ extension StoreActor {
       case let photo as PhotoKind: return (place, photo.file.fileName)
       case let video as VideoKind: return (place, video.file.fileName)
       case let file as FileKind: return (place, file.file.fileName)
+      case let voice as VoiceKind: return (place, voice.file.fileName)
+      case let location as LocationKind:
+        let words = [location.buildingName, location.address].compactMap { $0 }
+        return words.isEmpty ? nil : (place, words.joined(separator: "\n"))
       default: return nil
       }
     }

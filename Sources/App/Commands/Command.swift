@@ -3,7 +3,7 @@ import Parley
 /// One command of the table, from which parsing, help and completion come.
 struct Command: Sendable {
   struct Argument: Sendable {
-    enum Count: Sendable { case one, optional, many }
+    enum Count: Sendable { case one, optional, many, any }
     let name: String
     let count: Count
     init(_ name: String, _ count: Count = .one) {

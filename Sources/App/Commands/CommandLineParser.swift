@@ -95,6 +95,9 @@ struct CommandLineParser {
         guard !rest.isEmpty else { throw missing(argument, of: command) }
         invocation.arguments[argument.name] = Array(rest)
         rest = []
+      case .any:
+        invocation.arguments[argument.name] = Array(rest)
+        rest = []
       }
     }
     if let extra = rest.first {

@@ -93,11 +93,13 @@ enum CommandTable {
   // MARK: Talk
 
   static let send = Command(
-    name: "send", arguments: [.init("CHANNEL"), .init("TEXT", .many)],
-    options: [.init(name: "--wait", value: "S", help: "wait up to S seconds until everybody present has it")],
+    name: "send", arguments: [.init("CHANNEL"), .init("TEXT", .any)],
+    options: draftOptions + [
+      .init(name: "--wait", value: "S", help: "wait up to S seconds until everybody present has it")
+    ],
     summary: "send a message to a channel",
     details: "With - for TEXT the message is read from standard input. Prints the message's ID.",
-    examples: [
+    examples: draftExamples("send team") + [
       .init("parley send team \"Lunch?\"", "say it"),
       .init("parley send team --wait 5 Lunch", "and print how many have it"),
       .init("uptime | parley send team -", "what another program says"),
@@ -105,12 +107,13 @@ enum CommandTable {
     ], run: MessageCommands.send)
 
   static let tell = Command(
-    name: "tell", arguments: [.init("PEER"), .init("TEXT", .many)], summary: "send a message to one person only",
+    name: "tell", arguments: [.init("PEER"), .init("TEXT", .any)], options: draftOptions,
+    summary: "send a message to one person only",
     details: """
       PEER is an ID, the start of one (4 characters or more), or a name that only one person has.
       A message to somebody who is away waits on your disk and goes out when they appear.
       """,
-    examples: [
+    examples: draftExamples("tell Ben") + [
       .init("parley tell Ben \"Call me\"", "by name"), .init("parley tell k3vq Hello", "by the start of the ID"),
     ], run: MessageCommands.tell)
 

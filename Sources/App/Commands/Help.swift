@@ -11,6 +11,7 @@ enum Help {
       case .one: words.append(argument.name)
       case .optional: words.append("[\(argument.name)]")
       case .many: words.append("\(argument.name)…")
+      case .any: words.append("[\(argument.name)…]")
       }
     }
     for option in command.options {
@@ -70,6 +71,7 @@ enum Help {
       case .one: argument.name
       case .optional: "[\(argument.name)]"
       case .many: "\(argument.name)…"
+      case .any: "[\(argument.name)…]"
       }
     }
     return ([command.name] + arguments).joined(separator: " ")

@@ -7,7 +7,7 @@ enum MessageCommands {
     let name = try ChannelCommands.channelName(invocation)
     let wait: Int64? = try invocation.number("--wait", in: 0...3_600)
     let client = try NodeClient(home: Home.path(invocation))
-    var body: [JSON.Field] = [.init("body", .string(try text(invocation)))]
+    var body = try draft(invocation)
     if let wait { body.append(.init("wait", .integer(wait))) }
     let receipt = try client.call("POST", ["channels", name, "messages"], body: .object(body))
     if invocation.isJSON { return Terminal.line(receipt.text) }
@@ -18,9 +18,60 @@ enum MessageCommands {
     Terminal.line(present == 0 ? "Nobody else is present." : "\(delivered) of \(present) present have it.")
   }
 
+  /// What is said, and what beside it.
+  static func draft(_ invocation: Invocation) throws(Failure) -> [JSON.Field] {
+    let kind = invocation.value("--as") ?? "text"
+    for (name, owner) in draftOptionOwners where owner != kind && invocation.options[name] != nil {
+      throw .usage("\(name) goes with --as \(owner) only")
+    }
+    if kind != "text", !invocation.all("TEXT").isEmpty {
+      throw .usage("a \(kind) has no text: say it in another message")
+    }
+    var body: [JSON.Field] = [.init("type", .string(kind))]
+    switch kind {
+    case "text": body.append(.init("body", .string(try text(invocation))))
+    case "location":
+      for (option, member) in [("--latitude", "latitude"), ("--longitude", "longitude")] {
+        guard let value = invocation.value(option) else { throw .usage("a location needs \(option) DEGREES") }
+        guard let degrees = Double(value) else { throw .usage("\(option) must be a number, not \(value.escapedLine)") }
+        body.append(.init(member, .number(degrees)))
+      }
+      for (option, member) in [("--address", "address"), ("--building", "building_name")] {
+        if let value = invocation.value(option) { body.append(.init(member, .string(value))) }
+      }
+    case "custom":
+      guard let event = invocation.value("--event") else { throw .usage("a custom message needs --event NAME") }
+      body += [.init("event", .string(event)), .init("custom_ext", .object(try fields(invocation)))]
+    default: throw .usage("--as takes text, location or custom, not \(kind.escapedLine); files: parley share")
+    }
+    if let ext = invocation.value("--ext") {
+      guard let json = try? JSON(parsing: Array(ext.utf8)), json.members != nil else {
+        throw .usage("--ext must be a JSON object, such as '{\"colour\":\"red\"}'")
+      }
+      body.append(.init("ext", json))
+    }
+    return body
+  }
+
+  private static let draftOptionOwners = [
+    ("--latitude", "location"), ("--longitude", "location"), ("--address", "location"), ("--building", "location"),
+    ("--event", "custom"), ("--field", "custom"),
+  ]
+
+  private static func fields(_ invocation: Invocation) throws(Failure) -> [JSON.Field] {
+    var fields: [JSON.Field] = []
+    for text in invocation.options["--field"] ?? [] {
+      let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      guard parts.count == 2 else { throw .usage("--field takes NAME=TEXT, not \(text.escapedLine)") }
+      fields.append(.init(String(parts[0]), .string(String(parts[1]))))
+    }
+    return fields
+  }
+
   /// The words of the command line, or all of standard input less one trailing newline.
   private static func text(_ invocation: Invocation) throws(Failure) -> String {
     let words = invocation.all("TEXT")
+    guard !words.isEmpty else { throw .usage("TEXT is missing: say something, or - to read it") }
     guard words == ["-"] else { return words.joined(separator: " ") }
     var bytes = try Terminal.readAll(STDIN_FILENO, byteCountMax: 1_000_000, what: "the message on standard input")
     if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
@@ -34,7 +85,7 @@ enum MessageCommands {
     let peer = invocation["PEER"]
     let client = try NodeClient(home: Home.path(invocation))
     let answer = try client.call(
-      "POST", ["peers", peer, "messages"], body: ["body": .string(try text(invocation))])
+      "POST", ["peers", peer, "messages"], body: .object(try draft(invocation)))
     Terminal.line(invocation.isJSON ? answer.text : outcome(answer, peer: peer))
   }
 

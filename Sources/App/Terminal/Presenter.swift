@@ -26,13 +26,25 @@ enum Presenter {
     case "text":
       let body = json["body"]?.string?.escapedText ?? ""
       return body.split(separator: "\n", omittingEmptySubsequences: false).joined(separator: "\n    ")
-    case "photo", "video", "file":
+    case "photo", "video", "file", "voice":
       let name = json["file_name"]?.string?.escapedLine ?? "without a name"
       let size = json["size"]?.number.map { ", \(byteCount($0))" } ?? ""
       let what = json["mime"]?.string == "inode/directory" ? "folder" : type
       return "\(what) \(name)\(size) · parley download \(json["media_id"]?.string?.escapedLine ?? "?")"
+    case "location": return place(json)
+    case "custom":
+      let texts = (json["custom_ext"]?.members ?? []).map {
+        "\($0.name.escapedLine)=\($0.value.string?.escapedLine ?? "?")"
+      }
+      return (["custom \(json["event"]?.string?.escapedLine ?? "?")"] + texts).joined(separator: " ")
     default: return "something of the kind \(type.escapedLine), which this version cannot show"
     }
+  }
+
+  private static func place(_ json: JSON) -> String {
+    let words = ["building_name", "address"].compactMap { json[$0]?.string?.escapedLine }.joined(separator: ", ")
+    let (latitude, longitude) = (json["latitude"]?.number ?? .nan, json["longitude"]?.number ?? .nan)
+    return "location \(latitude), \(longitude)\(words.isEmpty ? "" : " · \(words)")"
   }
 
   static func member(_ json: JSON, nameWidth: Int) -> String {

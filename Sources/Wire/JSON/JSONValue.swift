@@ -72,6 +72,15 @@ package struct JSONMember: Equatable, Sendable {
 }
 
 extension JSONValue {
+  /// How deep values are nested in this one: 0 for a text or a number.
+  package var depth: Int {
+    switch self {
+    case .null, .bool, .integer, .number, .string: 0
+    case .array(let values): 1 + (values.map(\.depth).max() ?? -1)
+    case .object(let members): 1 + (members.map(\.value.depth).max() ?? -1)
+    }
+  }
+
   /// The shortest text: no spaces, everything but `"`, `\` and control characters as it is.
   package var encoded: [UInt8] {
     var out: [UInt8] = []
@@ -170,6 +179,33 @@ extension [JSONMember] {
     case .string(let text): return text
     default: throw .malformed(field: name, reason: "not a string")
     }
+  }
+
+  /// Of so many bytes of UTF-8.
+  func string(_ name: String, byteCounts: ClosedRange<Int>) throws(WireError) -> String {
+    let text = try string(name)
+    guard text.utf8.count <= byteCounts.upperBound else {
+      throw .tooLong(field: name, byteCount: UInt64(text.utf8.count), byteCountMax: byteCounts.upperBound)
+    }
+    guard text.utf8.count >= byteCounts.lowerBound else { throw .malformed(field: name, reason: "empty") }
+    return text
+  }
+
+  func optionalString(_ name: String, byteCountMax: Int) throws(WireError) -> String? {
+    self[name] == nil ? nil : try string(name, byteCounts: 0...byteCountMax)
+  }
+
+  /// A number, whole or not.
+  func number(_ name: String, in range: ClosedRange<Double>) throws(WireError) -> Double {
+    let value: Double
+    switch self[name] {
+    case nil: throw .malformed(field: name, reason: "missing")
+    case .integer(let whole): value = Double(whole)
+    case .number(let number): value = number
+    default: throw .malformed(field: name, reason: "not a number")
+    }
+    guard range.contains(value) else { throw .malformed(field: name, reason: "out of range") }
+    return value
   }
 
   package func object(_ name: String) throws(WireError) -> [JSONMember] {

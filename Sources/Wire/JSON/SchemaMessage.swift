@@ -34,14 +34,20 @@ package struct SchemaMessage: Sendable {
   /// RFC 3339 text as the sender wrote it; nil only for kinds that need none.
   package let timestamp: String?
   package let content: any MessageKind
+  /// Only kinds that people see have any.
+  package let options: MessageOptions
   /// What was decoded, where that is just what would be written.
   private let plain: [UInt8]?
 
-  package init(sender: Sender, messageID: MessageID?, timestamp: String?, content: any MessageKind) {
+  package init(
+    sender: Sender, messageID: MessageID?, timestamp: String?, content: any MessageKind,
+    options: MessageOptions = .none
+  ) {
     self.sender = sender
     self.messageID = messageID
     self.timestamp = timestamp
     self.content = content
+    self.options = options
     plain = nil
   }
 
@@ -69,6 +75,7 @@ package struct SchemaMessage: Sendable {
     messageID = try Self.messageID(in: members, required: kind?.needsMessageID ?? false)
     timestamp = try Self.timestamp(in: members, required: kind?.needsMessageID ?? false)
     if let kind { content = try kind.init(from: members) } else { content = UnknownKind(type: type, members: members) }
+    options = kind?.takesOptions == true ? try MessageOptions(from: members) : .none
   }
 
   private static func check(_ sender: Sender, _ author: PeerID?) throws(WireError) {
@@ -87,6 +94,7 @@ package struct SchemaMessage: Sendable {
     messageID = id
     timestamp = text.timestamp
     content = TextKind(body: text.body)
+    options = .none
     plain = json
   }
 
@@ -143,7 +151,7 @@ package struct SchemaMessage: Sendable {
       if content.typeComesLast { members.append(type) }
     } else {
       members.append(type)
-      members += content.members
+      members += content.members + options.members
     }
     return JSONValue.object(members).encoded
   }

@@ -24,6 +24,7 @@ package enum TypePlace: Sendable { case first, beforeBody, last }
 extension MessageKind {
   package static var isHidden: Bool { false }
   package static var needsMessageID: Bool { true }
+  static var takesOptions: Bool { needsMessageID && !isHidden }
   package static var typePlace: TypePlace { .beforeBody }
   package var type: String { Self.type }
   var typeComesFirst: Bool { Self.typePlace == .first }
@@ -33,6 +34,7 @@ extension MessageKind {
 package enum KindRegistry {
   static let all: [any MessageKind.Type] = [
     StatusKind.self, RaiseHandKind.self, TextKind.self, PhotoKind.self, FileKind.self, VideoKind.self,
+    VoiceKind.self, LocationKind.self, CustomKind.self,
   ]
 
   static func kind(named type: String) -> (any MessageKind.Type)? { all.first { $0.type == type } }

@@ -1,0 +1,55 @@
+import Parley
+
+/// The message that a call's body asks for.
+extension Fields {
+  static let draftNames = [
+    "type", "body", "latitude", "longitude", "address", "building_name", "event", "custom_ext", "ext", "reply_to",
+  ]
+  private static let commonNames: Set = ["type", "ext", "reply_to"]
+
+  /// Without `type`: a text.
+  func draft() throws -> MessageDraft {
+    var draft = try content()
+    if let ext = try object("ext") { draft = try draft.with(ext: JSON.object(ext).text) }
+    if let answered = try object("reply_to") { draft = draft.replying(to: try Self.reference(answered)) }
+    return draft
+  }
+
+  private func content() throws -> MessageDraft {
+    switch try string("type") {
+    case nil, "text":
+      try refuse(["latitude", "longitude", "address", "building_name", "event", "custom_ext"], of: "a text")
+      return try .text(required("body"))
+    case "location":
+      try refuse(["body", "event", "custom_ext"], of: "a location")
+      return .location(
+        try Location(
+          latitude: try requiredNumber("latitude"), longitude: try requiredNumber("longitude"),
+          address: try string("address"), buildingName: try string("building_name")))
+    case "custom":
+      try refuse(["body", "latitude", "longitude", "address", "building_name"], of: "a custom message")
+      var fields: [CustomContent.Field] = []
+      for member in try object("custom_ext") ?? [] {
+        guard let text = member.value.string else { throw Problem.badRequest("\"custom_ext\" must hold strings only") }
+        fields.append(.init(member.name, text))
+      }
+      return .custom(try CustomContent(event: try required("event"), fields: fields))
+    case let type?:
+      throw Problem.badRequest(
+        "\"\(type.escapedLine)\" cannot be sent here: \"type\" must be \"text\", \"location\" or \"custom\"; files are "
+          + "shared (POST …/media)")
+    }
+  }
+
+  private func refuse(_ names: [String], of what: String) throws(Problem) {
+    for name in names where has(name) { throw .badRequest("\"\(name)\" is no member of \(what)") }
+  }
+
+  private static func reference(_ members: [JSON.Field]) throws(Problem) -> MessageReference {
+    let json = JSON.object(members)
+    guard let sender = json["sender_id"]?.string.flatMap({ PeerID(text: $0) }),
+      let id = json["message_id"]?.string.flatMap({ MessageID($0) })
+    else { throw .badRequest("\"reply_to\" must hold a \"sender_id\" and a \"message_id\"") }
+    return MessageReference(sender: sender, id: id)
+  }
+}
