@@ -5,17 +5,6 @@ import Testing
 /// Folders from one node to another, whole and in part.
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct FolderTests {
-  private func pair(_ text: String) async throws -> (ChannelName, RunningNode, RunningNode) {
-    let channel = try name(text)
-    let ana = try await RunningNode("Ana")
-    let ben = try await RunningNode("Ben")
-    try await ana.node.join(channel, secret: .open)
-    try await ben.node.join(channel, secret: .open)
-    try await ana.node.wait(for: ben.node.peerID, in: channel)
-    try await ben.node.wait(for: ana.node.peerID, in: channel)
-    return (channel, ana, ben)
-  }
-
   private static let contents: [(path: String, byteCount: Int)] = [
     ("a.txt", 5), ("docs/deep/b.bin", 3 << 20 + 17), ("docs/empty", 0), ("docs/run.sh", 16_384), ("z?.jpg", 1 << 20),
   ]
@@ -34,7 +23,7 @@ struct FolderTests {
   @Test func aFolderArrivesWholeAndIsServedOn() async throws {
     let (channel, ana, ben) = try await pair("folder-tests-whole")
     let shared = try await ana.node.share(path: makeFolder(ana.home), in: channel)
-    try await ben.node.wait { try await $0.history(of: channel, limit: 1).first?.media?.id == shared.id }
+    try await ben.node.wait(forMedia: shared.id, in: channel)
     #expect(try await ben.node.history(of: channel, limit: 1).first?.media?.isFolder == true)
 
     let contents = try await ben.node.contents(of: shared.id)
@@ -71,7 +60,7 @@ struct FolderTests {
   @Test func ofAFolderAPartIsDownloaded() async throws {
     let (channel, ana, ben) = try await pair("folder-tests-part")
     let shared = try await ana.node.share(path: makeFolder(ana.home), in: channel)
-    try await ben.node.wait { try await $0.history(of: channel, limit: 1).first?.media?.id == shared.id }
+    try await ben.node.wait(forMedia: shared.id, in: channel)
     let landed = try await finish(
       ben.node.download(
         shared.id, to: .folder(ben.home.path), DownloadChoice(paths: ["docs/deep/", "*.txt", "docs/r??.sh"])))
@@ -98,7 +87,7 @@ struct FolderTests {
     let (channel, ana, ben) = try await pair("folder-tests-changed")
     let path = try makeFolder(ana.home)
     let shared = try await ana.node.share(path: path, in: channel)
-    try await ben.node.wait { try await $0.history(of: channel, limit: 1).first?.media?.id == shared.id }
+    try await ben.node.wait(forMedia: shared.id, in: channel)
     #expect(truncate(path + "/docs/deep/b.bin", 100) == 0)
     await #expect(throws: ParleyError.self) {
       _ = try await finish(ben.node.download(shared.id, to: .folder(ben.home.path)))

@@ -214,7 +214,14 @@ struct Malformed {
       Malformed("media message of 31,901 bytes", "media", [UInt8](repeating: 0, count: 31_901), "too_long", "media"),
       Malformed("media message of an unknown type", "media", [6, 0], "out_of_range", "media.type"),
       Malformed("media message without number", "media", [5], "truncated", "media.number"),
-      Malformed("cancel with a byte more", "media", [5, 0, 0], "trailing", ""),
+      Malformed("cancel with a byte more", "media", [5, 0, 2, 0], "trailing", ""),
+      Malformed("cancel of 1, written out", "media", [5, 0, 1], "out_of_range", "cancel.count"),
+      Malformed("cancel of 65", "media", [5, 0] + large(65), "out_of_range", "cancel.count"),
+      Malformed("no block", "media", [3, 0] + id + [0, 0, 0], "out_of_range", "block.count"),
+      Malformed("65 blocks", "media", [3, 0] + id + [0, 0] + large(65), "out_of_range", "block.count"),
+      Malformed(
+        "blocks whose last answer has no number", "media", [3] + large(Limit.counterMax) + id + [0, 0, 2],
+        "out_of_range", "media.number"),
       Malformed("manifest of no ID", "media", [1, 0, 1], "truncated", "media.id"),
       Malformed(
         "manifest past its largest size", "media", [1, 0] + id + large(16_777_217), "out_of_range",

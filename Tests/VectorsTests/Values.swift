@@ -166,7 +166,8 @@ extension MediaMessage {
     switch self {
     case .request(let number, let request):
       .object([JSONMember("type", request.name), JSONMember("number", number)] + request.members)
-    case .cancel(let number): .object([JSONMember("type", "cancel"), JSONMember("number", number)])
+    case .cancel(let number, let count):
+      .object([JSONMember("type", "cancel"), JSONMember("number", number), JSONMember("count", count)])
     case .reply(let number, let reply):
       .object([JSONMember("type", reply.name), JSONMember("number", number)] + reply.members)
     }
@@ -189,7 +190,8 @@ extension MediaRequest {
     case .manifest(_, let offset): return [id, JSONMember("offset", offset)]
     case .pieceHashes(_, let file, let first, let count):
       return [id, JSONMember("file", file), JSONMember("first", first), JSONMember("count", count)]
-    case .block(_, let file, let index): return [id, JSONMember("file", file), JSONMember("index", index)]
+    case .block(_, let file, let index, let count):
+      return [id, JSONMember("file", file), JSONMember("index", index), JSONMember("count", count)]
     case .have(_, let first): return [id, JSONMember("first", first)]
     }
   }

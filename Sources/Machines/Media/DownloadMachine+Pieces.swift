@@ -14,12 +14,14 @@ extension DownloadMachine {
   }
 
   mutating func pump(_ peer: PeerID) {
-    guard isPrepared, !isEnded, let source = sources[peer], source.isReady(at: now), source.hasRoom else { return }
+    guard isPrepared, !isEnded, sources[peer]?.mayBeAsked(at: now) == true else { return }
     while sources[peer]!.blocksInFlight < sources[peer]!.window, allowance ?? 1 > 0 {
       guard let piece = sources[peer]!.requesting ?? assign(to: peer) ?? help(with: peer) else { return }
-      if let block = incoming[piece]!.takeNext(for: peer) {
+      let room = sources[peer]!.window - sources[peer]!.blocksInFlight
+      let count = min(room, max(1, (allowance ?? .max) / Limit.mediaBlockByteCount))
+      if let blocks = incoming[piece]!.takeNext(for: peer, atMost: count) {
         sources[peer]!.requesting = piece
-        ask(peer, .block(piece: piece, block: block, askedAt: now))
+        ask(peer, .blocks(.init(piece: piece, blocks: blocks, askedAt: now)))
       } else {
         sources[peer]!.requesting = nil
       }
@@ -127,17 +129,15 @@ extension DownloadMachine {
 // MARK: - From the first block to the disk
 
 extension DownloadMachine {
-  mutating func blockArrived(
-    _ peer: PeerID, _ piece: Int, _ block: Int, _ askedAt: Instant, _ bytes: ArraySlice<UInt8>
-  ) {
-    guard incoming[piece]!.put(bytes, at: block, from: peer) else { return drop(peer, .misbehaved) }
-    sources[peer]!.answered(after: now - askedAt)
-    if incoming[piece]!.isBeingHelped, let helper = incoming[piece]!.helper {
+  mutating func blockArrived(_ peer: PeerID, _ piece: Int, _ block: Int, _ bytes: ArraySlice<UInt8>) {
+    switch incoming[piece]!.put(bytes, at: block, from: peer) {
+    case .misfit: drop(peer, .misbehaved)
+    case .put(let isWhole, let other):
       // Who is later need not send it any more.
-      cancel(piece, block: block, of: peer == helper ? incoming[piece]!.source : helper)
+      if let other { cancel(piece, block: block, of: other) }
+      if isWhole { arrived(piece) }
+      pump(peer)
     }
-    if incoming[piece]!.isWhole { arrived(piece) }
-    pump(peer)
   }
 
   private mutating func arrived(_ piece: Int) {
