@@ -25,10 +25,11 @@ extension Router {
   // MARK: Channels
 
   func join(_ request: Request) async throws -> Reply {
-    let fields = try Fields(request, known: ["name", "open", "passphrase", "wait"])
+    let fields = try Fields(request, known: ["name", "open", "passphrase", "organiser", "wait"])
     let name = try ChannelName(try fields.required("name"))
     let isOpen = try fields.bool("open") ?? false
     let passphrase = try fields.string("passphrase")
+    let organiser = try fields.organiser("organiser")
     let wait = try fields.seconds("wait", max: Self.waitSecondsMax) ?? 0
     let secret: ChannelSecret
     switch (isOpen, passphrase) {
@@ -42,7 +43,7 @@ extension Router {
     case (false, nil): throw Problem.badRequest("give \"open\": true (anyone may join) or a \"passphrase\"")
     }
     let events = await node.events(bufferingCount: 64)
-    try await node.join(name, secret: secret)
+    try await node.join(name, secret: secret, organiser: organiser)
     if wait > 0 { await waitForCompany(in: name, seconds: wait, events: events) }
     let members = await membersIfAny(of: name)
     return .json(

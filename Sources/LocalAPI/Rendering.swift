@@ -145,6 +145,7 @@ struct RenderedEvent {
     case .impostor(let name, let member, let other):
       let member = JSON(member).setting("channel", to: .string(name.text))
       (type, data) = ("impostor", member.setting("poses_as", to: .string(other.text)))
+    case .tokenAccepted, .tokenRefused, .tokenExpiring: (type, data) = Self.token(event)
     case .delivered(let name, let id, let peer):
       (type, data) = (
         "delivered",

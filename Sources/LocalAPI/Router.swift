@@ -58,6 +58,12 @@ struct Router: Sendable {
     Route("POST", "v1/downloads/*/resume") { router, _, parts in try await router.resume(parts[0]) },
     Route("POST", "v1/downloads") { router, request, _ in try await router.download(request) },
     Route("POST", "v1/peers/*/messages") { router, request, parts in try await router.tell(parts[0], request) },
+    Route("GET", "v1/channels/*/organiser") { router, _, parts in try await router.organiser(parts[0]) },
+    Route("PUT", "v1/channels/*/organiser") { router, request, parts in
+      try await router.setOrganiser(parts[0], request)
+    },
+    Route("GET", "v1/token") { router, _, _ in await router.token() },
+    Route("PUT", "v1/token") { router, request, _ in try await router.useToken(request) },
     Route("GET", "v1/peers/*/verification") { router, _, parts in try await router.verification(parts[0]) },
     Route("POST", "v1/peers/*/verification") { router, request, parts in try await router.verify(parts[0], request) },
     Route("DELETE", "v1/peers/*/verification") { router, _, parts in try await router.unverify(parts[0]) },

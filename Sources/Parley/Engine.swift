@@ -32,6 +32,8 @@ final class Engine: Sendable {
   private let incarnation: UInt64
   private let introductions: [Address]
   private let pause: Pause
+  /// It is time to look at the login token.
+  let tokenAlarm: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)
 
   static func start(
     settings: NodeSettings, profile: Profile, instance: Instance, displayName: DisplayName, switchboard: Switchboard
@@ -40,9 +42,10 @@ final class Engine: Sendable {
     let introductions = try await Resolver.addresses(of: settings.peers)
     let storeThread = ThreadExecutor()
     let pause = Pause()
+    let tokenAlarm = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     let alarms = Alarms(handlers: [
       { switchboard.media.post(.woke) }, { pause.end() }, { switchboard.store.post(.prune) },
-      { switchboard.store.post(.index) },
+      { switchboard.store.post(.index) }, { tokenAlarm.continuation.yield() },
     ])
     let store: StoreActor
     let incarnation: UInt64
@@ -69,7 +72,7 @@ final class Engine: Sendable {
     }
     if let trouble = await store.setAside { switchboard.notices(.trouble(trouble)) }
     let engine = Engine(
-      profile, instance, switchboard, alarms, pause, store, storeThread, incarnation, introductions,
+      profile, instance, switchboard, alarms, pause, tokenAlarm, store, storeThread, incarnation, introductions,
       MediaLimits(
         uploadByteRate: settings.uploadByteRateMax.map { UInt64($0) },
         downloadByteRate: settings.downloadByteRateMax.map { UInt64($0) },
@@ -112,13 +115,15 @@ final class Engine: Sendable {
 
   private init(
     _ profile: Profile, _ instance: Instance, _ switchboard: Switchboard, _ alarms: Alarms, _ pause: Pause,
-    _ store: StoreActor, _ storeThread: ThreadExecutor, _ incarnation: UInt64, _ introductions: [Address],
+    _ tokenAlarm: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation), _ store: StoreActor,
+    _ storeThread: ThreadExecutor, _ incarnation: UInt64, _ introductions: [Address],
     _ limits: MediaLimits, _ outbox: OutboxLimits, _ pictures: PictureSettings
   ) {
     let me = profile.identity.peerID
     self.switchboard = switchboard
     self.alarms = alarms
     self.pause = pause
+    self.tokenAlarm = tokenAlarm
     self.store = store
     self.storeThread = storeThread
     sync = SyncActor(executor: syncThread, switchboard)
@@ -183,6 +188,9 @@ final class Engine: Sendable {
       await pause.wait { self.alarms.wake(1, at: SystemClock.now() + .milliseconds(10)) }
     }
   }
+
+  /// An earlier moment replaces a later one.
+  func wakeForToken(after wait: Span) { alarms.wake(4, at: SystemClock.now() + wait) }
 
   func close() {
     alarms.stop()

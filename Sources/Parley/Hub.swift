@@ -1,5 +1,6 @@
 import ParleyActors
 import ParleyMachines
+import ParleyStore
 import ParleyVocabulary
 import ParleyWire
 import Synchronization
@@ -13,7 +14,7 @@ final class Hub: Sendable {
     let isOpen: Bool
   }
 
-  private struct State {
+  struct State {
     var channels: [ChannelID: Joined] = [:]
     var online: [ChannelID: Set<PeerID>] = [:]
     var secrets: [ChannelID: Bool] = [:]
@@ -35,6 +36,8 @@ final class Hub: Sendable {
     var diskTrouble: String?
     var holders: [MediaID: Set<PeerID>] = [:]
     var media: [ChannelID: AnnouncedMedia] = [:]
+    /// Has the store keep something; nil before there is one.
+    var keep: (@Sendable (StoreWrite) -> Void)?
     /// Messages that were stored but are malformed: shown to nobody.
     var malformedCount = 0
   }
@@ -43,9 +46,10 @@ final class Hub: Sendable {
   private static let holdersMax = 4_096
 
   let people = People()
-  private let me: PeerID
+  let tokens = Tokens()
+  let me: PeerID
   private let instance: Instance
-  private let state = Mutex(State())
+  let state = Mutex(State())
   private let trouble: @Sendable (String) -> Void
   private let aborted: @Sendable () -> Void
 
@@ -78,6 +82,7 @@ final class Hub: Sendable {
         $0.own[channel] = nil
       }
       people.forget(channel)
+      tokens.close(channel)
       emit(.left(name))
     case .member(let channel, let view): member(channel, view)
     case .messaging(let notice): messaging(notice)
@@ -143,10 +148,11 @@ final class Hub: Sendable {
   func presentCount(in channel: ChannelID) -> Int { state.withLock { $0.online[channel]?.count ?? 0 } }
 
   func value(_ view: MemberView, in channel: ChannelID) -> Member {
-    let recognition = people.recognition(of: view.peer, named: view.displayName.text, in: channel)
+    var recognition = people.recognition(of: view.peer, named: view.displayName.text, in: channel)
+    recognition.add(tokens.word(for: view.peer, in: channel, at: .now))
     return Member(
       peer: view.peer, displayName: view.displayName.text, status: view.isOnline ? .online : .offline,
-      isHandRaised: view.isHandRaised && !recognition.isBlocked, isSelf: view.peer == me, recognition: recognition)
+      isHandRaised: view.isHandRaised && recognition.isShown, isSelf: view.peer == me, recognition: recognition)
   }
 
   private func messaging(_ notice: MessagingNotice) {
@@ -172,7 +178,8 @@ final class Hub: Sendable {
   private static let ownEntryCountMax: UInt64 = 2_048
 
   private func stored(_ channel: ChannelID, _ entry: Entry, _ cursor: UInt64) {
-    guard !entry.isHidden, let name = state.withLock({ $0.channels[channel]?.name }) else { return }
+    guard let name = state.withLock({ $0.channels[channel]?.name }) else { return }
+    if entry.isHidden { return heardTokens(entry, in: channel, name) }
     let messages = messages(entry, channel: channel, name: name, cursor: cursor)
     if entry.key == LogKey(author: me, log: instance) {
       state.withLock { state in
@@ -207,15 +214,21 @@ final class Hub: Sendable {
   }
 
   /// The messages of an entry that are well-formed. Others are counted and shown to nobody; those of a blocked author
-  /// are not shown here.
+  /// are not shown here, nor what is said without a login token where one is asked for.
   func messages(_ entry: Entry, channel: ChannelID, name: ChannelName, cursor: UInt64) -> [Message] {
     guard !people.isBlocked(entry.key.author) else { return [] }
+    let word = tokens.word(
+      for: entry.key.author, in: channel, at: Timestamp(milliseconds: Int64(clamping: entry.timestamp)))
+    if case .failure(let refusal) = word {
+      tell(refusal, of: entry.key.author, in: channel, name)
+      return []
+    }
     let holders = deliveredTo(channel, entry.key, entry.number)
     var messages: [Message] = []
     for (index, item) in entry.items.enumerated() {
       guard let body = item.body else { continue }
       if let message = message(
-        body, author: entry.key.author, channel: (channel, name), cursor: cursor << 8 | UInt64(index),
+        body, author: entry.key.author, channel: (channel, name), word, cursor: cursor << 8 | UInt64(index),
         deliveredTo: holders)
       {
         messages.append(message)
@@ -226,25 +239,27 @@ final class Hub: Sendable {
 
   /// What we said ourselves comes back when it is stored: the other side is not its sender.
   func peerMessage(_ json: [UInt8], with peer: PeerID, _ cursor: UInt64) -> Message? {
-    let message = message(json, author: nil, channel: nil, cursor: cursor << 8, deliveredTo: [])
+    let message = message(json, author: nil, channel: nil, nil, cursor: cursor << 8, deliveredTo: [])
     guard let message, !people.isBlocked(message.sender) else { return nil }
     return message.sender == peer || message.sender == me ? message : nil
   }
 
   private func message(
-    _ json: [UInt8], author: PeerID?, channel: (id: ChannelID, name: ChannelName)?, cursor: UInt64,
-    deliveredTo: [PeerID]
+    _ json: [UInt8], author: PeerID?, channel: (id: ChannelID, name: ChannelName)?,
+    _ word: Result<OrganiserWord, TokenRefusal>?, cursor: UInt64, deliveredTo: [PeerID]
   ) -> Message? {
     guard let checked = try? SchemaMessage(decoding: json, author: author), let id = checked.messageID else {
       state.withLock { $0.malformedCount += 1 }
       return nil
     }
     let sender = checked.sender
+    var recognition = people.recognition(of: sender.peer, named: sender.displayName.text, in: channel?.id)
+    recognition.add(word)
     return Message(
       channel: channel?.name, id: id, sender: sender.peer, senderName: sender.displayName.text,
       timestamp: checked.timestamp ?? "", body: Self.body(checked.content),
       json: String(decoding: checked.encoded, as: UTF8.self), cursor: cursor, deliveredTo: deliveredTo,
-      recognition: people.recognition(of: sender.peer, named: sender.displayName.text, in: channel?.id))
+      recognition: recognition)
   }
 
   private static func body(_ content: any MessageKind) -> Message.Body {
@@ -310,7 +325,14 @@ final class Hub: Sendable {
   // MARK: Subscribers
 
   /// The store has given this cursor last, before anything is told.
-  func begin(after cursor: UInt64) { state.withLock { $0.cursor = Self.end(of: cursor) } }
+  func begin(after cursor: UInt64, keep: @escaping @Sendable (StoreWrite) -> Void) {
+    state.withLock {
+      $0.cursor = Self.end(of: cursor)
+      $0.keep = keep
+    }
+  }
+
+  func keep(_ write: StoreWrite) { state.withLock { $0.keep }?(write) }
 
   func events(bufferingCount: Int) -> AsyncStream<NodeEvent> {
     events(after: nil, in: nil, bufferingCount: bufferingCount, pager: nil)

@@ -7,7 +7,7 @@ import ParleyWire
 extension Node {
   /// Says something in a channel. Returns once it is on this node's disk and on the wire; with `waiting`, once
   /// everybody present has it on disk, or so many seconds have passed. Throws `.messageTooLong` (30,000 bytes as JSON),
-  /// `.emptyMessage`, `.queueFull`, `.notInChannel`.
+  /// `.emptyMessage`, `.queueFull`, `.notInChannel`, `.badToken` where a login token is asked for.
   public func send(
     _ text: String, to name: ChannelName, waiting seconds: Double? = nil
   ) async throws(ParleyError) -> SendReceipt {
@@ -20,6 +20,7 @@ extension Node {
   ) async throws(ParleyError) -> SendReceipt {
     let engine = try await running()
     let joined = try channel(name)
+    try checkToken(in: joined)
     let id = Sealing.randomMessageID()
     let json = try checked(message(content, id))
     let events = seconds == nil ? nil : hub.events(bufferingCount: 256)
@@ -31,14 +32,19 @@ extension Node {
     return SendReceipt(id: id, deliveredTo: delivered, presentCount: hub.presentCount(in: joined.id))
   }
 
-  private func message(_ content: any MessageKind, _ id: MessageID?) -> SchemaMessage {
+  /// What nobody would be shown is not said.
+  private func checkToken(in joined: Hub.Joined) throws(ParleyError) {
+    if case .failure(let refusal) = hub.tokens.word(for: peerID, in: joined.id, at: .now) { throw .badToken(refusal) }
+  }
+
+  func message(_ content: any MessageKind, _ id: MessageID?) -> SchemaMessage {
     let now = Timestamp(milliseconds: Int64(clamping: SystemClock.wallMilliseconds()))
     return SchemaMessage(
       sender: Sender(peer: peerID, displayName: displayName), messageID: id, timestamp: id == nil ? nil : now.text,
       content: content)
   }
 
-  private func checked(_ message: SchemaMessage) throws(ParleyError) -> [UInt8] {
+  func checked(_ message: SchemaMessage) throws(ParleyError) -> [UInt8] {
     let json = message.encoded
     guard json.count <= Limit.messageByteCountMax else {
       throw .messageTooLong(byteCount: json.count, byteCountMax: Limit.messageByteCountMax)
@@ -85,6 +91,7 @@ extension Node {
   public func setHand(raised: Bool, in name: ChannelName) async throws(ParleyError) {
     let engine = try await running()
     let joined = try channel(name)
+    if raised { try checkToken(in: joined) }
     let own = await engine.membership.members(of: joined.id).first { $0.peer == peerID }
     if own?.isHandRaised == raised { return }
     let content = RaiseHandKind(isRaised: raised)

@@ -37,6 +37,8 @@ public actor Node {
   private var waiting: [CheckedContinuation<Void, Never>] = []
   /// Finished when the node shall end.
   private var isStopRequested = false
+  /// The user's own.
+  var ownToken: LoginToken?
   private let end = AsyncStream.makeStream(of: Void.self)
 
   /// Opens and locks the profile; makes one at the first start. Throws `.profileInUse`, `.profileDamaged`, `.badName`,
@@ -87,13 +89,15 @@ public actor Node {
   /// Runs the node until `stop()`, until the task is cancelled, or until the same identity is started elsewhere
   /// (`.aborted`). Returns once everything is closed and the home is free for another node.
   ///
-  /// Throws `.network` when an interface or port cannot be used or a named peer not be found, `.profileDamaged` when
-  /// the store cannot be opened, and `.stopped` when it was run before.
+  /// Throws `.badToken`, `.noSuchFile` and `.fileTrouble` for the token file, `.network` when an interface or port
+  /// cannot be used or a named peer not be found, `.profileDamaged` when the store cannot be opened, and `.stopped`
+  /// when it was run before.
   public func run() async throws(ParleyError) {
     guard case .idle = phase else { throw .stopped }
     phase = .starting
     let engine: Engine
     do {
+      ownToken = try ownTokenAtStart()
       engine = try await Engine.start(
         settings: settings, profile: profile, instance: instance, displayName: displayName, switchboard: switchboard)
     } catch {
@@ -106,10 +110,13 @@ public actor Node {
     if !Skeleton.knowsLooks {
       hub.take(.trouble("names are compared by their letters only, not by their looks: install ICU (libicu)"))
     }
-    hub.begin(after: (try? await engine.store.lastCursor()) ?? 0)
+    hub.begin(after: (try? await engine.store.lastCursor()) ?? 0) { [switchboard] write in
+      switchboard.store.post(.apply([write]))
+    }
     await withTaskGroup(of: Void.self) { group in
       engine.addTasks(to: &group)
       group.addTask { await self.lifetime(engine) }
+      group.addTask { await self.watchToken(engine) }
       await group.waitForAll()
     }
     await engine.store.close()
@@ -129,6 +136,7 @@ public actor Node {
     for await _ in end.stream {}
     // Calls from now on are refused; those under way may still end well.
     phase = .ended
+    engine.tokenAlarm.continuation.finish()
     switchboard.login.post(.loggedOut)
     await engine.settle()
     switchboard.close()

@@ -6,7 +6,13 @@ public protocol NodeServing: Sendable {
   /// Leaves every channel properly and ends `run()`. Channels are joined again at the next start.
   func stop() async
 
-  func join(_ name: ChannelName, secret: ChannelSecret) async throws(ParleyError)
+  func join(_ name: ChannelName, secret: ChannelSecret, organiser: OrganiserKey?) async throws(ParleyError)
+  /// Whose login tokens are asked for in the channel.
+  func organiser(of name: ChannelName) async throws(ParleyError) -> OrganiserKey?
+  func setOrganiser(_ key: OrganiserKey?, in name: ChannelName) async throws(ParleyError)
+  /// In the place of an earlier one.
+  func logIn(with token: LoginToken) async throws(ParleyError)
+  func loginToken() async -> LoginToken?
   func leave(_ name: ChannelName) async throws(ParleyError)
   func channels() async -> [ChannelSummary]
   /// Online members first, then offline; within each by name.

@@ -21,6 +21,9 @@ public struct NodeSettings: Sendable {
   public var outboxCountMax: Int
   /// Bytes of such messages, 32,768 to 1,073,741,824.
   public var outboxByteCountMax: Int
+  /// A file with a login token, read at the start and again when the token is about to end; nil: the one of last time
+  /// counts while it is valid.
+  public var tokenFile: String?
   /// Sizes, quality and upkeep of previews.
   public var pictures = PictureSettings()
   /// Bytes a second of files sent to all others together, 65,536 to 2^40; nil: as fast as it goes.

@@ -251,6 +251,8 @@ extension NodeEvent {
     switch self {
     // A text stands in the JSON and in the body.
     case .message(let message): 512 + 2 * message.json.utf8.count + 40 * message.deliveredTo.count
+    case .tokenExpiring: 8_192
+    case .tokenAccepted, .tokenRefused: 1_024
     case .stateChanged, .joined, .left, .memberChanged, .impostor, .delivered, .expired, .dropped: 256
     }
   }
@@ -259,8 +261,9 @@ extension NodeEvent {
   package func concerns(_ channel: ChannelName?) -> Bool {
     guard let channel else { return true }
     return switch self {
-    case .stateChanged, .dropped: true
+    case .stateChanged, .tokenExpiring, .dropped: true
     case .joined(let name), .left(let name), .memberChanged(let name, _), .impostor(let name, _, _): name == channel
+    case .tokenAccepted(let name, _, _), .tokenRefused(let name, _, _, _): name == channel
     case .message(let message): message.channel == channel
     case .delivered(let name, _, _): name == channel
     case .expired: false

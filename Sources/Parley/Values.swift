@@ -346,6 +346,13 @@ public enum NodeEvent: Sendable, Equatable {
   /// A member has a name that looks like that of a person whom the user verified, and another key: somebody else, or
   /// the same person with a new device or a lost profile. To be shown loudly. Comes when they appear under the name.
   case impostor(ChannelName, Member, of: PeerID)
+  /// A member, or this node itself, showed a login token that the channel's organiser signed.
+  case tokenAccepted(ChannelName, PeerID, OrganiserWord)
+  /// What this member says is not shown, or this node's own messages are shown to nobody, in a channel that asks for
+  /// login tokens; why. Told once for each reason.
+  case tokenRefused(ChannelName, PeerID, TokenRefusal, isSelf: Bool)
+  /// This node's own login token ends within 30 s: log in with a new one (`Node.logIn(with:)`).
+  case tokenExpiring(LoginToken)
   /// A member is now known to have stored an own message.
   case delivered(ChannelName?, MessageID, to: PeerID)
   /// A message waited for this peer as long as it may (`NodeSettings.outboxSeconds`), in vain: it is no longer tried,

@@ -250,6 +250,7 @@ package final class Store {
     case .downloadRemove(let id): try removeDownload(id)
     case .contact(let contact): try set(contact)
     case .organiser(let channel, let key): try set(organiser: key, of: channel)
+    case .token(let token, let countMax): try add(token, countMax: countMax)
     case .forgetChannel(let channel): try forget(channel)
     }
     return 0

@@ -216,6 +216,8 @@ package enum StoreWrite: Sendable, Equatable {
   case contact(StoredContact)
   /// Whose login tokens are believed in the channel; nil: nobody's.
   case organiser(ChannelID, OrganiserKey?)
+  /// A login token that was accepted; of one person in one channel so many that last longest are kept.
+  case token(StoredToken, countMax: Int)
   /// Its entries, members, deliveries, shares and downloads; the files themselves are the caller's.
   case forgetChannel(ChannelID)
 }

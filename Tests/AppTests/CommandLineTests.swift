@@ -80,7 +80,7 @@ import Testing
         "up", "down", "status", "id", "join", "leave", "channels", "members", "send", "tell", "hand", "share",
         "unshare",
         "media", "files", "download", "downloads", "watch", "history", "search", "chat",
-        "verify", "block", "unblock", "contacts", "token",
+        "verify", "block", "unblock", "contacts", "organiser", "token",
       ])
   }
 

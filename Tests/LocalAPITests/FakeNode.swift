@@ -69,12 +69,24 @@ final class FakeNode: NodeServing {
 
   func stop() async { stopping.continuation.finish() }
 
-  func join(_ name: ChannelName, secret: ChannelSecret) async throws(ParleyError) {
+  func join(_ name: ChannelName, secret: ChannelSecret, organiser: OrganiserKey?) async throws(ParleyError) {
+    let organiser = organiser.map { " \($0)" } ?? ""
     switch secret {
-    case .open: try note("join \(name) open")
-    case .passphrase(let bytes): try note("join \(name) passphrase \(String(decoding: bytes, as: UTF8.self))")
+    case .open: try note("join \(name) open\(organiser)")
+    case .passphrase(let bytes):
+      try note("join \(name) passphrase \(String(decoding: bytes, as: UTF8.self))\(organiser)")
     }
   }
+  static let organiser = OrganiserKey(bytes: [UInt8](repeating: 4, count: 32))!
+  func organiser(of name: ChannelName) async throws(ParleyError) -> OrganiserKey? {
+    try note("organiser \(name)")
+    return Self.organiser
+  }
+  func setOrganiser(_ key: OrganiserKey?, in name: ChannelName) async throws(ParleyError) {
+    try note("set organiser \(name) \(key?.text ?? "-")")
+  }
+  func logIn(with token: LoginToken) async throws(ParleyError) { try note("log in \(token.name)") }
+  func loginToken() async -> LoginToken? { nil }
   func leave(_ name: ChannelName) async throws(ParleyError) { try note("leave \(name)") }
   func channels() async -> [ChannelSummary] {
     [ChannelSummary(name: try! ChannelName("team"), isOpen: true, onlineCount: 1, memberCount: 2)]

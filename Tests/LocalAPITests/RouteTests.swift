@@ -31,6 +31,17 @@ extension HTTPTests.RouteTests {
       method: "POST", target: "/v1/channels", body: #"{"name":"team","passphrase":"söcret"}"#, status: 201,
       call: "join team passphrase söcret", answer: #""open":false"#),
     Case(
+      method: "POST", target: "/v1/channels",
+      body: #"{"name":"team","open":true,"organiser":"\#(FakeNode.organiser)"}"#, status: 201,
+      call: "join team open \(FakeNode.organiser)", answer: #""open":true"#),
+    Case(
+      method: "GET", target: "/v1/channels/team/organiser", status: 200, call: "organiser team",
+      answer: #"{"channel":"team","organiser":"\#(FakeNode.organiser)""#),
+    Case(
+      method: "PUT", target: "/v1/channels/team/organiser", body: #"{"organiser":null}"#, status: 200,
+      call: "set organiser team -", answer: #""channel":"team""#),
+    Case(method: "GET", target: "/v1/token", status: 200, call: nil, answer: #"{"token":null}"#),
+    Case(
       method: "DELETE", target: "/v1/channels/team", status: 200, call: "leave team", answer: #"{"channel":"team"}"#),
     Case(
       method: "GET", target: "/v1/channels/a%2Fb%20%C3%A9%25/members", status: 200, call: "members a/b é%",
@@ -134,6 +145,8 @@ extension HTTPTests.RouteTests {
     ("POST", "/v1/channels/team/messages", #"{"body":1}"#, 400, "bad_request"),
     ("POST", "/v1/channels/team/messages", #"{"body":"a","wait":-1}"#, 400, "bad_request"),
     ("PUT", "/v1/channels/team/hand", #"{"raised":"yes"}"#, 400, "bad_request"),
+    ("PUT", "/v1/token", #"{"token":"v4.public.AAAA"}"#, 403, "bad_token"),
+    ("PUT", "/v1/channels/team/organiser", #"{"organiser":"short"}"#, 400, "bad_request"),
     ("POST", "/v1/channels/team/media", #"{"path":"relative"}"#, 400, "bad_request"),
     ("POST", "/v1/channels/team/media", #"{"path":"/a\u0000b"}"#, 400, "bad_request"),
     ("POST", "/v1/channels/team/media", #"{"path":"/a","as":"song"}"#, 400, "bad_request"),

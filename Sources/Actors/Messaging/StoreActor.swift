@@ -353,6 +353,11 @@ package actor StoreActor {
 
   package func contacts() throws(StoreError) -> [StoredContact] { try store.contacts() }
 
+  /// Whose login tokens are believed there, by the user's choice, and those that were shown.
+  package func tokens(in channel: ChannelID) throws(StoreError) -> (organiser: OrganiserKey?, tokens: [String]) {
+    (try store.organiser(of: channel), try store.tokens(in: channel).map(\.text))
+  }
+
   /// Downloads of earlier runs that can be gone on with.
   package func downloads() throws(StoreError) -> [StoredDownload] { try store.downloads() }
 

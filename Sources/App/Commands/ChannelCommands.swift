@@ -9,7 +9,10 @@ enum ChannelCommands {
   static func join(_ invocation: Invocation) throws {
     let name = try channelName(invocation)
     let client = try NodeClient(home: Home.path(invocation))
-    let secret = try secret(for: name, invocation)
+    var secret = try secret(for: name, invocation)
+    if let key = invocation.value("--organiser") {
+      secret.append(.init("organiser", .string(try TokenCommands.organiser(key).text)))
+    }
     let answer = try join(name, secret: secret, client)
     if invocation.isJSON { return Terminal.line(answer.text) }
     for line in lines(ofJoin: answer) { Terminal.line(line) }

@@ -5,7 +5,7 @@ enum CommandTable {
     ("Channels", [join, leave, channels, members]),
     ("Files", [share, unshare, media, files, download, downloads]),
     ("The node", [up, down, status, id]),
-    ("Trust", [verify, block, unblock, contacts, token]),
+    ("Trust", [verify, block, unblock, contacts, organiser, token]),
   ]
   static let all = sections.flatMap(\.commands)
 
@@ -21,6 +21,9 @@ enum CommandTable {
         name: "--peer", value: "HOST:PORT", isRepeatable: true,
         help: "a node to call that the network does not announce"
       ),
+      .init(
+        name: "--token-file", value: "F",
+        help: "log in with the token in F, read again when it ends; else with that of last time"),
       .init(name: "--port", value: "N", help: "TCP port for other nodes; else one the system chooses"),
       .init(name: "--history-days", value: "D", help: "keep what was received in the last D days; else 30"),
       .init(name: "--history-entries", value: "N", help: "keep the last N entries of each channel; else 100000"),
@@ -66,6 +69,9 @@ enum CommandTable {
       .init(
         name: "--passphrase-file", value: "F",
         help: "read the passphrase from the first line of F; - for standard input"),
+      .init(
+        name: "--organiser", value: "KEY",
+        help: "show only what is said with a login token that this key signed"),
     ],
     summary: "join a channel",
     details: """

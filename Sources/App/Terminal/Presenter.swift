@@ -63,6 +63,7 @@ enum Presenter {
     switch event.type {
     case "message": return message(data, isChannelShown: isChannelShown)
     case "impostor": return impostor(data, place)
+    case "token_accepted", "token_refused", "token_expiring": return token(event, place)
     case "member":
       if data["recognition"]?["blocked"]?.bool == true { return nil }
       let fingerprint = (data["fingerprint"]?.string?.escapedLine ?? "") + marks(data["recognition"])

@@ -33,6 +33,7 @@ extension MessageKind {
 package enum KindRegistry {
   static let all: [any MessageKind.Type] = [
     StatusKind.self, RaiseHandKind.self, TextKind.self, PhotoKind.self, FileKind.self, VideoKind.self,
+    TokenKind.self,
   ]
 
   static func kind(named type: String) -> (any MessageKind.Type)? { all.first { $0.type == type } }
