@@ -18,7 +18,7 @@ extension Node {
   ) async throws(ParleyError) -> PeerID {
     let engine = try await running()
     let joined = try channel(name)
-    let target = try await find(peer, engine).peer
+    let target = try await find(peer, engine, isBlockedToo: true).peer
     try await setRole(role, of: target, in: joined, engine)
     return target
   }
@@ -38,7 +38,7 @@ extension Node {
   public func unmute(_ peer: String, in name: ChannelName) async throws(ParleyError) -> PeerID {
     let engine = try await running()
     let joined = try channel(name)
-    let target = try await find(peer, engine).peer
+    let target = try await find(peer, engine, isBlockedToo: true).peer
     guard let role = hub.rulebook.governance(of: joined.id)?.role(of: target) else {
       throw .notAllowed(name, .noOwner)
     }
@@ -52,7 +52,7 @@ extension Node {
   public func unban(_ peer: String, in name: ChannelName) async throws(ParleyError) -> PeerID {
     let engine = try await running()
     let joined = try channel(name)
-    let target = try await find(peer, engine).peer
+    let target = try await find(peer, engine, isBlockedToo: true).peer
     guard let role = hub.rulebook.governance(of: joined.id)?.role(of: target) else {
       throw .notAllowed(name, .noOwner)
     }
@@ -66,7 +66,7 @@ extension Node {
   public func lowerHand(of peer: String, in name: ChannelName) async throws(ParleyError) -> PeerID {
     let engine = try await running()
     let joined = try channel(name)
-    let target = try await find(peer, engine).peer
+    let target = try await find(peer, engine, isBlockedToo: true).peer
     try check(.lowerHand, on: target, in: joined)
     let heads = try await heads(of: target, in: joined, engine)
     try await act(LowerHandKind(target: target, heads: heads), in: joined, engine)
