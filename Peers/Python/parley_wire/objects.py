@@ -85,7 +85,8 @@ GRANT_ROLES = ("member", "admin")
 
 def grant(data):
     reader = Reader(data)
-    value = {"inviter": reader.bytes(32, "inviter").hex(), "invite_id": reader.bytes(INVITE_ID_BYTES, "invite id").hex()}
+    value = {"inviter": reader.bytes(32, "inviter").hex()}
+    value["invite_id"] = reader.bytes(INVITE_ID_BYTES, "invite id").hex()
     value["role"] = GRANT_ROLES[reader.flags("role", 1)]
     for field in ("issued", "expires", "uses"):
         value[field] = reader.varint(field)

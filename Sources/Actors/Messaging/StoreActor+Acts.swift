@@ -24,7 +24,7 @@ extension StoreActor {
     }
   }
 
-  /// The newest entry of a log with a hand in it, from its newest hidden one on: others may hold acts. Looks at so many.
+  /// The newest entry of a log with a hand in it, its newest hidden one or one before: others may hold acts.
   func newestHand(_ newest: StoredEntry) throws(StoreError) -> Entry? {
     let earlier = try store.hiddenEntries(
       in: newest.channel, of: newest.key, before: newest.number, limit: newest.isKept ? 256 : 0)
