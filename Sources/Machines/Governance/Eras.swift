@@ -47,7 +47,8 @@ struct Eras: Equatable, Sendable {
   /// The first in order that no other one puts an end to while it does not put an end to that: of two in one log it is
   /// the one with the lower number, whatever Lamport time the other has.
   private func handover(_ all: [Handover]) -> Handover? {
-    let candidates = all.filter { isOwners($0.place.order) }
+    // Of this era alone: who has the ownership back does not hand it over by what it said before.
+    let candidates = all.filter { index(of: $0.place.order) == eras.count - 1 }
     return candidates.first { one in
       !candidates.contains { $0.ends(one.place.order) && !one.ends($0.place.order) }
     } ?? candidates.first
@@ -56,12 +57,14 @@ struct Eras: Equatable, Sendable {
   /// Whether what stands there was said by him who owned the channel then.
   func isOwners(_ order: OrderKey) -> Bool { era(of: order) != nil }
 
-  func era(of order: OrderKey) -> Era? {
-    for era in eras where era.owner == order.author {
+  func era(of order: OrderKey) -> Era? { index(of: order).map { eras[$0] } }
+
+  private func index(of order: OrderKey) -> Int? {
+    for (index, era) in eras.enumerated() where era.owner == order.author {
       // What his earlier era has, it keeps; what is beyond it may be that of a later one.
       if let from = era.from, order < from.order { continue }
-      guard let end = era.end else { return era }
-      if !end.ends(order) { return era }
+      guard let end = era.end else { return index }
+      if !end.ends(order) { return index }
     }
     return nil
   }
