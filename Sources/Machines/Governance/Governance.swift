@@ -113,18 +113,29 @@ package struct Governance: Equatable, Sendable {
     nominate(kind.target, by: act.author, &change)
   }
 
-  /// Whoever becomes a candidate may make others candidates by what was said before.
+  /// Whoever becomes a candidate may make others candidates by what was said before. One after the other, however long
+  /// the chain is.
   private mutating func nominate(_ peer: PeerID, by nominator: PeerID, _ change: inout Change) {
     guard candidates.contains(nominator), candidates.insert(peer).inserted else { return }
-    if unkept.remove(peer) != nil { change.toReload.insert(peer) }
-    let acts = spare.removeValue(forKey: peer) ?? []
-    spareCount -= acts.count
-    for act in acts { heard[act.place] = act }
-    for act in acts { nominate(act, &change) }
-    for (joiner, kept) in joins where !candidates.contains(joiner) {
-      for case .joined(let grant, isGenuine: true) in kept.map(\.content)
-      where grant.role == .admin && grant.inviter == peer {
-        nominate(joiner, by: peer, &change)
+    var new = [peer]
+    while let peer = new.popLast() {
+      if unkept.remove(peer) != nil { change.toReload.insert(peer) }
+      let acts = spare.removeValue(forKey: peer) ?? []
+      spareCount -= acts.count
+      for act in acts {
+        heard[act.place] = act
+        guard case .role(let kind) = act.content, kind.role == .owner || kind.role == .admin,
+          candidates.insert(kind.target).inserted
+        else { continue }
+        new.append(kind.target)
+      }
+      for (joiner, kept) in joins where !candidates.contains(joiner) {
+        let isInvited = kept.contains { act in
+          guard case .joined(let grant, isGenuine: true) = act.content else { return false }
+          return grant.role == .admin && grant.inviter == peer
+        }
+        guard isInvited, candidates.insert(joiner).inserted else { continue }
+        new.append(joiner)
       }
     }
   }
