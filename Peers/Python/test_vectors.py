@@ -31,6 +31,7 @@ LAYOUTS = {
     "presence": objects.presence,
     "live": objects.live,
     "entry": objects.entry,
+    "grant": objects.grant,
     "direct": datagrams.direct,
     "frames": datagrams.frames,
     "session": sessions.message,
@@ -129,6 +130,9 @@ class LayoutTests(unittest.TestCase):
         if vector["layout"] == "entry":
             self.assertTrue(objects.is_genuine_entry(unhex(vector["bytes"]), KITCHEN.channel_id))
             self.assertFalse(objects.is_genuine_entry(unhex(vector["bytes"]), bytes(32)))
+        if vector["layout"] == "grant":
+            self.assertTrue(objects.is_genuine_grant(unhex(vector["bytes"]), KITCHEN.channel_id))
+            self.assertFalse(objects.is_genuine_grant(unhex(vector["bytes"]), bytes(32)))
 
     @each("frames")
     def test_frames(self, vector):

@@ -47,7 +47,10 @@ struct Failure: Error, Equatable {
     case "not_in_channel", "no_such_peer", "no_such_media", "no_such_file", "no_such_download": .noInput
     case "already_exists", "file_trouble", "no_space", "other_secret", "too_many_channels": .cannotCreate
     case "queue_full", "cancelled", "download_broken", "profile_in_use": .tryAgain
-    case "other_user": .notPermitted
+    case "announcement_too_long": .badData
+    case "other_user", "not_admitted", "muted", "removed", "banned", "closed", "no_owner", "not_admin", "not_owner",
+      "target_is_owner", "target_is_admin", "target_is_self", "not_muted", "not_banned":
+      .notPermitted
     default: .unavailable
     }
   }

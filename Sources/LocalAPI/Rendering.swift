@@ -16,6 +16,7 @@ extension JSON {
       "raise_hand": .bool(member.isHandRaised), "self": .bool(member.isSelf),
       "recognition": JSON(member.recognition),
     ]
+    if let role = member.role { self = .object((members ?? []) + Self.members(of: role)) }
   }
 
   package init(_ channel: ChannelSummary) {
@@ -156,6 +157,20 @@ struct RenderedEvent {
       )
     case .expired(let id, let peer):
       (type, data) = ("expired", ["message_id": .string(id.text), "peer_id": .string(peer.text)])
+    case .roleChanged(let name, let change):
+      let base: [JSON.Field] = [
+        .init("channel", .string(name.text)), .init("peer_id", .string(change.peer.text)),
+        .init("fingerprint", .string(change.peer.fingerprint)), .init("self", .bool(change.isSelf)),
+      ]
+      (type, data) = ("role", .object(base + JSON.members(of: change.role)))
+    case .voided(let name, let ids):
+      (type, data) = (
+        "voided", ["channel": .string(name.text), "message_ids": .array(ids.map { .string($0.text) })]
+      )
+    case .counted(let name, let messages):
+      (type, data) = ("counted", ["channel": .string(name.text), "messages": .array(messages.map { JSON($0) })])
+    case .announced(let name, let announcement): (type, data) = ("announcement", JSON(announcement, in: name))
+    case .closed(let name): (type, data) = ("closed", ["channel": .string(name.text)])
     case .dropped(let count, let cursor):
       (type, data) = ("dropped", ["count": .count(count), "since": .count(cursor)])
     }

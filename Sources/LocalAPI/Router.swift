@@ -44,6 +44,15 @@ struct Router: Sendable {
     Route("POST", "v1/channels") { router, request, _ in try await router.join(request) },
     Route("DELETE", "v1/channels/*") { router, _, parts in try await router.leave(parts[0]) },
     Route("GET", "v1/channels/*/members") { router, _, parts in try await router.members(parts[0]) },
+    Route("PUT", "v1/channels/*/members/*/role") { router, request, parts in try await router.role(parts, request) },
+    Route("DELETE", "v1/channels/*/members/*/mute") { router, _, parts in try await router.unmute(parts) },
+    Route("DELETE", "v1/channels/*/members/*/ban") { router, _, parts in try await router.unban(parts) },
+    Route("DELETE", "v1/channels/*/members/*/hand") { router, _, parts in try await router.lowerHand(parts) },
+    Route("GET", "v1/channels/*/announcement") { router, _, parts in try await router.announcement(parts[0]) },
+    Route("PUT", "v1/channels/*/announcement") { router, request, parts in
+      try await router.announce(parts[0], request)
+    },
+    Route("POST", "v1/channels/*/close") { router, _, parts in try await router.close(parts[0]) },
     Route("GET", "v1/channels/*/messages") { router, request, parts in try await router.history(parts[0], request) },
     Route("POST", "v1/channels/*/messages") { router, request, parts in try await router.send(parts[0], request) },
     Route("PUT", "v1/channels/*/hand") { router, request, parts in try await router.hand(parts[0], request) },

@@ -30,6 +30,16 @@ struct AnnouncedMedia: Sendable {
     }
   }
 
+  /// Messages that do not count after all.
+  mutating func forget(_ messages: Set<MessageID>) {
+    for (id, message) in byID where messages.contains(message.id) {
+      byID[id] = nil
+      byteCount -= Self.byteCount(message)
+      order.removeAll { $0 == id }
+      for preview in message.previews where wholes[preview] == id { wholes[preview] = nil }
+    }
+  }
+
   /// About what it takes.
   static func byteCount(_ message: Message) -> Int {
     256 + message.json.utf8.count

@@ -50,6 +50,8 @@ final class Hub: Sendable {
   let me: PeerID
   private let instance: Instance
   let state = Mutex(State())
+  /// Of owned channels.
+  let rulebook = Rulebook()
   private let trouble: @Sendable (String) -> Void
   private let aborted: @Sendable () -> Void
 
@@ -83,6 +85,7 @@ final class Hub: Sendable {
       }
       people.forget(channel)
       tokens.close(channel)
+      rulebook.forget(channel)
       emit(.left(name))
     case .member(let channel, let view): member(channel, view)
     case .messaging(let notice): messaging(notice)
@@ -152,12 +155,14 @@ final class Hub: Sendable {
     recognition.add(tokens.word(for: view.peer, in: channel, at: .now))
     return Member(
       peer: view.peer, displayName: view.displayName.text, status: view.isOnline ? .online : .offline,
-      isHandRaised: view.isHandRaised && recognition.isShown, isSelf: view.peer == me, recognition: recognition)
+      isHandRaised: view.isHandRaised && recognition.isShown, isSelf: view.peer == me, recognition: recognition,
+      role: rulebook.governance(of: channel)?.role(of: view.peer))
   }
 
   private func messaging(_ notice: MessagingNotice) {
     switch notice {
     case .entryStored(let channel, let entry, let cursor): stored(channel, entry, cursor)
+    case .governed(let channel, let governance, let change): governed(channel, governance, change)
     case .synced(let cursor): synced(cursor)
     case .delivered(let channel, let log, let after, let through, let peer):
       delivered(channel, log, after: after, through, peer)
@@ -180,15 +185,29 @@ final class Hub: Sendable {
   private func stored(_ channel: ChannelID, _ entry: Entry, _ cursor: UInt64) {
     guard let name = state.withLock({ $0.channels[channel]?.name }) else { return }
     if entry.isHidden { return heardTokens(entry, in: channel, name) }
-    let messages = messages(entry, channel: channel, name: name, cursor: cursor)
+    let messages = allMessages(entry, channel: channel, name: name, cursor: cursor)
     if entry.key == LogKey(author: me, log: instance) {
       state.withLock { state in
         state.own[channel, default: [:]][entry.number] = messages.map(\.id)
         if entry.number > Self.ownEntryCountMax { state.own[channel]![entry.number - Self.ownEntryCountMax] = nil }
       }
     }
+    guard rulebook.note(entry, messages, in: channel) else { return }
     for message in messages { note(message, in: channel) }
     emit(messages.map { .message($0) })
+  }
+
+  private func governed(_ channel: ChannelID, _ governance: Governance, _ change: Governance.Change) {
+    let news = rulebook.take(governance, change, in: channel, me: me)
+    guard let name = state.withLock({ $0.channels[channel]?.name }) else { return }
+    if !news.voided.isEmpty { state.withLock { $0.media[channel]?.forget(Set(news.voided)) } }
+    for message in news.counted { note(message, in: channel) }
+    var events = news.changes.map { NodeEvent.roleChanged(name, $0) }
+    if !news.voided.isEmpty { events.append(.voided(name, news.voided)) }
+    if !news.counted.isEmpty { events.append(.counted(name, news.counted)) }
+    if let announcement = news.announcement { events.append(.announced(name, announcement)) }
+    if news.isClosed { events.append(.closed(name)) }
+    emit(events)
   }
 
   /// Remembers what media a message announces.
@@ -213,9 +232,17 @@ final class Hub: Sendable {
     }
   }
 
-  /// The messages of an entry that are well-formed. Others are counted and shown to nobody; those of a blocked author
-  /// are not shown here, nor what is said without a login token where one is asked for.
+  /// The messages of an entry that count and are well-formed; those of a blocked author are not shown here, nor what is
+  /// said without a login token where one is asked for.
   func messages(_ entry: Entry, channel: ChannelID, name: ChannelName, cursor: UInt64) -> [Message] {
+    rulebook.isVoid(entry, in: channel)
+      ? [] : allMessages(entry, channel: channel, name: name, cursor: cursor)
+  }
+
+  /// Malformed ones are counted and shown to nobody.
+  private func allMessages(
+    _ entry: Entry, channel: ChannelID, name: ChannelName, cursor: UInt64
+  ) -> [Message] {
     guard !people.isBlocked(entry.key.author) else { return [] }
     let word = tokens.word(
       for: entry.key.author, in: channel, at: Timestamp(milliseconds: Int64(clamping: entry.timestamp)))

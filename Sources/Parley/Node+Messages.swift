@@ -52,7 +52,7 @@ extension Node {
     return json
   }
 
-  private static func stored(
+  static func stored(
     _ answer: MessagingActor.Answer, _ name: ChannelName
   ) throws(ParleyError) -> (LogKey, UInt64) {
     switch answer {
@@ -107,14 +107,16 @@ extension Node {
     let joined = try channel(name)
     let count = max(1, min(limit, 10_000))
     do {
-      let entries = try await engine.store.history(of: joined.id, limit: count)
       var messages: [Message] = []
-      for (entry, cursor) in entries {
-        messages.insert(
-          contentsOf: hub.messages(entry, channel: joined.id, name: name, cursor: cursor).reversed(),
-          at: messages.count)
-        if messages.count >= count { break }
-      }
+      var next: OrderKey?
+      repeat {
+        // Some may not count: then more is read.
+        let page = try await engine.store.history(of: joined.id, before: next, limit: max(count, 64))
+        for (entry, cursor) in page.entries where messages.count < count {
+          messages += hub.messages(entry, channel: joined.id, name: name, cursor: cursor).reversed()
+        }
+        next = page.next
+      } while messages.count < count && next != nil
       // The notice of a message comes after its commit: what was read can be downloaded at once.
       for message in messages.reversed() { hub.note(message, in: joined.id) }
       return messages.prefix(count).reversed()

@@ -20,6 +20,15 @@ public protocol NodeServing: Sendable {
   /// Nodes heard in the last seconds whose channel is none of ours: explains an empty channel.
   func nodesHeardElsewhere() async -> Int
 
+  // Channels with an owner. What each throws beside: `.notAllowed`, `.excluded`.
+  func setRole(_ role: RoleAssignment, of peer: String, in name: ChannelName) async throws(ParleyError) -> PeerID
+  func unmute(_ peer: String, in name: ChannelName) async throws(ParleyError) -> PeerID
+  func unban(_ peer: String, in name: ChannelName) async throws(ParleyError) -> PeerID
+  func lowerHand(of peer: String, in name: ChannelName) async throws(ParleyError) -> PeerID
+  func announce(_ text: String, in name: ChannelName) async throws(ParleyError)
+  func announcement(in name: ChannelName) async throws(ParleyError) -> Announcement?
+  func close(_ name: ChannelName) async throws(ParleyError)
+
   /// Returns once the message is stored and on the wire. `waiting`: seconds to wait until everybody present has it.
   func send(_ text: String, to name: ChannelName, waiting seconds: Double?) async throws(ParleyError) -> SendReceipt
   func setHand(raised: Bool, in name: ChannelName) async throws(ParleyError)

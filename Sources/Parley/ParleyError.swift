@@ -13,6 +13,12 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
   case notInChannel(ChannelName)
   /// The channel is joined already under another secret.
   case otherSecret(ChannelName)
+  /// What one says in this channel counts for nobody. Nothing was sent.
+  case excluded(ChannelName, Exclusion)
+  /// One may not do that here. Nothing was sent.
+  case notAllowed(ChannelName, RoleRefusal)
+  /// An announcement has more than 2,048 bytes of UTF-8. Nothing was sent.
+  case announcementTooLong(byteCount: Int, byteCountMax: Int)
   /// The node is in as many channels as it may be (64).
   case tooManyChannels(countMax: Int)
   /// As JSON the message has more than 30,000 bytes. Nothing was sent.
@@ -80,6 +86,11 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
       "this node is not in the channel \(name.text.escapedLine): join it first (parley join CHANNEL)"
     case .otherSecret(let name):
       "this node is in \(name.text.escapedLine) already, under another secret: leave it first (parley leave CHANNEL)"
+    case .excluded(let name, let exclusion): exclusion.sentence(name)
+    case .notAllowed(let name, let refusal): refusal.sentence(name)
+    case .announcementTooLong(let byteCount, let byteCountMax):
+      "the announcement has \(byteCount) bytes, at most \(byteCountMax) fit: nothing was sent; say less, or send it as "
+        + "a message"
     case .tooManyChannels(let countMax): "a node can be in \(countMax) channels: leave one first"
     case .messageTooLong(let byteCount, let byteCountMax):
       "the message is \(byteCount) bytes as JSON; at most \(byteCountMax) fit: "

@@ -253,7 +253,12 @@ extension NodeEvent {
     case .message(let message): 512 + 2 * message.json.utf8.count + 40 * message.deliveredTo.count
     case .tokenExpiring: 8_192
     case .tokenAccepted, .tokenRefused: 1_024
-    case .stateChanged, .joined, .left, .memberChanged, .impostor, .delivered, .expired, .dropped: 256
+    case .announced(_, let announcement): 256 + (announcement?.text.utf8.count ?? 0)
+    case .voided(_, let ids): 256 + 80 * ids.count
+    case .counted(_, let messages): messages.reduce(256) { $0 + 512 + 2 * $1.json.utf8.count }
+    case .stateChanged, .joined, .left, .memberChanged, .impostor, .delivered, .expired, .dropped, .roleChanged,
+      .closed:
+      256
     }
   }
 
@@ -264,6 +269,9 @@ extension NodeEvent {
     case .stateChanged, .tokenExpiring, .dropped: true
     case .joined(let name), .left(let name), .memberChanged(let name, _), .impostor(let name, _, _): name == channel
     case .tokenAccepted(let name, _, _), .tokenRefused(let name, _, _, _): name == channel
+    case .roleChanged(let name, _), .voided(let name, _), .counted(let name, _), .announced(let name, _),
+      .closed(let name):
+      name == channel
     case .message(let message): message.channel == channel
     case .delivered(let name, _, _): name == channel
     case .expired: false

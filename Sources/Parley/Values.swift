@@ -14,12 +14,15 @@ public struct Member: Sendable, Equatable {
   public let isSelf: Bool
   /// What is known of who they are, beyond that name.
   public let recognition: Recognition
+  /// Nil in channels without an owner.
+  public let role: MemberRole?
 
   public init(
     peer: PeerID, displayName: String, status: Status, isHandRaised: Bool, isSelf: Bool,
-    recognition: Recognition = .none
+    recognition: Recognition = .none, role: MemberRole? = nil
   ) {
     self.recognition = recognition
+    self.role = role
     self.peer = peer
     self.displayName = displayName
     self.status = status
@@ -358,6 +361,16 @@ public enum NodeEvent: Sendable, Equatable {
   /// A message waited for this peer as long as it may (`NodeSettings.outboxSeconds`), in vain: it is no longer tried,
   /// and stays in this node's own history.
   case expired(MessageID, to: PeerID)
+  /// In a channel with an owner, somebody's role is another now.
+  case roleChanged(ChannelName, RoleChange)
+  /// These messages were shown and do not count: an act reached this node late. The history has them no more.
+  case voided(ChannelName, [MessageID])
+  /// These messages did not count when they came, and do now. They have earlier cursors than what was told since.
+  case counted(ChannelName, [Message])
+  /// What stands over the channel is something else, or nothing any more.
+  case announced(ChannelName, Announcement?)
+  /// The owner has closed the channel: nobody else says anything in it.
+  case closed(ChannelName)
   /// This subscriber read too slowly: so many events are missing here. The messages among them, if it is of the kind
   /// that can miss any, come again from `events(since:)` with this cursor.
   case dropped(Int, since: UInt64)

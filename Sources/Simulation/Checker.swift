@@ -139,6 +139,7 @@ struct Checker {
       node.application.failures[request] = failure
     case .entryStored(let channel, let entry, let cursor):
       node.application.unsynced.append(.entry(channel, entry, cursor: cursor))
+    case .governed: break
     case .synced(let cursor): synced(cursor, node, network)
     case .delivered(let channel, let log, let after, let through, let peer):
       let key = LogKey(author: node.peer, log: log)

@@ -209,6 +209,11 @@ final class SimulatedNode {
     return RequestID(nextRequest)
   }
 
+  func isGenuine(_ grant: Grant, in channel: ChannelID) -> Bool {
+    sealer.verify(
+      grant.signature, grant.signedPart, context: Grant.context, channel, Grant.log, by: grant.inviter)
+  }
+
   func takeMessageID() -> MessageID {
     defer { nextMessage += 1 }
     return MessageID("\(name.text)-\(nextMessage)")!

@@ -13,7 +13,7 @@ final class SimulatedProcess {
   private var links: LinksMachine
   private var login = LoginMachine()
   private(set) var membership: MembershipMachine
-  private var messaging: MessagingMachine
+  private(set) var messaging: MessagingMachine
   private var media = MediaMachine()
   private var inbox: [NodeEvent] = []
   private var isDraining = false
@@ -279,6 +279,10 @@ final class SimulatedProcess {
     switch effect {
     case .restore(let channel):
       node.store.syncAll()
+      if let ownership = network.ownerships[channel] {
+        post(.messaging(.owned(channel, ownership)))
+        post(.messaging(.actsStored(channel, node.store.acts(channel))))
+      }
       let (logs, lamport) = node.store.restored(channel)
       let members = (node.store.members[channel] ?? [:]).values.sorted { $0.peer < $1.peer }
       let restored = LoginEvent.restored(channel, logs: logs, lamport: lamport, members: members)
@@ -320,6 +324,12 @@ final class SimulatedProcess {
       let isGenuine = node.sealer.verify(
         entry.signature, entry.signedPart, context: Entry.context, channel, entry.key.log, by: entry.key.author)
       post(.messaging(.entryVerified(channel, entry, isGenuine: isGenuine)))
+    case .readActs(let channel, let entries):
+      let acts = entries.flatMap { entry in Act.acts(of: entry) { node.isGenuine($0, in: channel) } }
+      for effect in messaging.handle(.actsRead(channel, acts), at: network.now) where survives() { carryOut(effect) }
+    case .loadActs(let channel, let authors):
+      let entries = node.store.acts(channel).filter { authors.contains($0.key.author) }
+      post(.messaging(.actsStored(channel, entries)))
     case .persist(let batch, let records): node.persist(records, batch: batch)
     case .load(let id, let channel, let ranges, let byteCountMax):
       let entries = node.store.load(channel, ranges, byteCountMax: byteCountMax)

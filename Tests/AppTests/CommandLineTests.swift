@@ -79,8 +79,9 @@ import Testing
       names == [
         "up", "down", "status", "id", "join", "leave", "channels", "members", "send", "tell", "hand", "share",
         "unshare",
-        "media", "files", "download", "downloads", "watch", "history", "search", "chat",
-        "verify", "block", "unblock", "contacts", "organiser", "token",
+        "media", "files", "download", "downloads", "watch", "history", "search", "chat", "verify", "block", "unblock",
+        "contacts", "organiser", "token", "role", "admin", "mute", "unmute", "remove", "ban", "unban", "transfer",
+        "lower", "announce", "close",
       ])
   }
 

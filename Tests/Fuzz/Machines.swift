@@ -134,6 +134,7 @@ private struct FuzzedNode {
       precondition(ranges.allSatisfy { $0.from <= $0.through }, "ranges are in order")
       queue.append(.messaging(.loaded(load, [[UInt8](repeating: 1, count: 20_000), [2], [3]])))
     case .tell(let event): queue.append(event)
+    case .readActs, .loadActs: break
     case .notify, .wake: break
     }
   }

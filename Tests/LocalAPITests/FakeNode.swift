@@ -88,6 +88,27 @@ final class FakeNode: NodeServing {
   func logIn(with token: LoginToken) async throws(ParleyError) { try note("log in \(token.name)") }
   func loginToken() async -> LoginToken? { nil }
   func leave(_ name: ChannelName) async throws(ParleyError) { try note("leave \(name)") }
+  func setRole(_ role: RoleAssignment, of peer: String, in name: ChannelName) async throws(ParleyError) -> PeerID {
+    try note("role \(name) \(peer) \(role)")
+    return Self.ben
+  }
+  func unmute(_ peer: String, in name: ChannelName) async throws(ParleyError) -> PeerID {
+    try note("unmute \(name) \(peer)")
+    return Self.ben
+  }
+  func unban(_ peer: String, in name: ChannelName) async throws(ParleyError) -> PeerID {
+    try note("unban \(name) \(peer)")
+    return Self.ben
+  }
+  func lowerHand(of peer: String, in name: ChannelName) async throws(ParleyError) -> PeerID {
+    try note("lower \(name) \(peer)")
+    return Self.ben
+  }
+  func announce(_ text: String, in name: ChannelName) async throws(ParleyError) { try note("announce \(name) \(text)") }
+  func announcement(in name: ChannelName) async throws(ParleyError) -> Announcement? {
+    Announcement(text: "At 9\u{1B}", author: Self.ana, timestamp: Timestamp(milliseconds: 0))
+  }
+  func close(_ name: ChannelName) async throws(ParleyError) { try note("close \(name)") }
   func channels() async -> [ChannelSummary] {
     [ChannelSummary(name: try! ChannelName("team"), isOpen: true, onlineCount: 1, memberCount: 2)]
   }

@@ -49,6 +49,25 @@ extension HTTPTests.RouteTests {
     Case(
       method: "GET", target: "/v1/channels/team/messages?limit=3", status: 200, call: "history team 3",
       answer: #""type":"text","body":"hello","cursor":7,"channel":"team","delivered_to":[]"#),
+    Case(
+      method: "PUT", target: "/v1/channels/team/members/Ben%20B/role", body: #"{"role":"admin"}"#, status: 200,
+      call: "role team Ben B admin", answer: #"{"channel":"team","peer_id":"\#(FakeNode.ben.text)"}"#),
+    Case(
+      method: "PUT", target: "/v1/channels/team/members/Ben/role", body: #"{"role":"muted","seconds":600}"#,
+      status: 200, call: "role team Ben mutedFor(seconds: 600)", answer: "peer_id"),
+    Case(
+      method: "DELETE", target: "/v1/channels/team/members/Ben/mute", status: 200, call: "unmute team Ben",
+      answer: "peer_id"),
+    Case(
+      method: "DELETE", target: "/v1/channels/team/members/Ben/ban", status: 200, call: "unban team Ben",
+      answer: "peer_id"),
+    Case(
+      method: "DELETE", target: "/v1/channels/team/members/Ben/hand", status: 200, call: "lower team Ben",
+      answer: "peer_id"),
+    Case(
+      method: "PUT", target: "/v1/channels/team/announcement", body: #"{"body":"At 9"}"#, status: 200,
+      call: "announce team At 9", answer: #""body":"At 9\u001b","author""#),
+    Case(method: "POST", target: "/v1/channels/team/close", status: 200, call: "close team", answer: "team"),
     Case(method: "GET", target: "/v1/channels/team/messages", status: 200, call: "history team 50", answer: "hello"),
     Case(
       method: "GET", target: "/v1/search?text=%E5%BC%80%E4%BC%9A%20%22c%2B%2B%22", status: 200,
@@ -147,6 +166,9 @@ extension HTTPTests.RouteTests {
     ("PUT", "/v1/channels/team/hand", #"{"raised":"yes"}"#, 400, "bad_request"),
     ("PUT", "/v1/token", #"{"token":"v4.public.AAAA"}"#, 403, "bad_token"),
     ("PUT", "/v1/channels/team/organiser", #"{"organiser":"short"}"#, 400, "bad_request"),
+    ("PUT", "/v1/channels/team/members/Ben/role", #"{"role":"king"}"#, 400, "bad_request"),
+    ("PUT", "/v1/channels/team/members/Ben/role", #"{"role":"admin","seconds":5}"#, 400, "bad_request"),
+    ("PUT", "/v1/channels/team/members/Ben/role", #"{"role":"muted","until":"noon"}"#, 400, "bad_request"),
     ("POST", "/v1/channels/team/media", #"{"path":"relative"}"#, 400, "bad_request"),
     ("POST", "/v1/channels/team/media", #"{"path":"/a\u0000b"}"#, 400, "bad_request"),
     ("POST", "/v1/channels/team/media", #"{"path":"/a","as":"song"}"#, 400, "bad_request"),

@@ -113,6 +113,15 @@ import Testing
           JSONMember("object", hex: object), JSONMember("signature", hex: Facts.sign(context, object).signature),
         ])
     }
+    for (name, grant) in [("grant 1", Facts.grant), ("grant 2", Facts.adminGrant)] {
+      file.add(
+        name,
+        [
+          JSONMember("seed", hex: [UInt8](repeating: 1, count: 32)), JSONMember("context", Grant.context),
+          JSONMember("channel_id", hex: Facts.kitchen.id.bytes), JSONMember("instance", bits: Grant.log.value),
+          JSONMember("object", hex: grant.signedPart), JSONMember("signature", hex: grant.signature),
+        ])
+    }
     try file.check()
   }
 

@@ -26,6 +26,7 @@ struct Malformed {
       case "presence": _ = try Presence(decoding: bytes[...])
       case "live": _ = try LiveObject(decoding: bytes[...])
       case "entry": _ = try Entry(decoding: bytes[...])
+      case "grant": _ = try Grant(decoding: bytes[...])
       case "direct": _ = try DirectMessage(decoding: bytes)
       case "frames": _ = try DatagramFrame.decodeAll(bytes)
       case "session": _ = try SessionMessage.decode(bytes)
@@ -49,7 +50,7 @@ struct Malformed {
     return copy
   }
 
-  static var all: [Malformed] { objects + frames + session + media + manifests + json }
+  static var all: [Malformed] { objects + grants + frames + session + media + manifests + json }
 
   // MARK: Objects
 
@@ -114,6 +115,21 @@ struct Malformed {
           out.raw(signed + Facts.plainEntry.signature)
           out.block([UInt8](repeating: 0x20, count: 30_001))
         }, "too_long", "body"),
+    ]
+  }
+
+  private static var grants: [Malformed] {
+    let grant = Facts.grant.encoded
+    let unlimited = Facts.adminGrant.encoded
+    return [
+      Malformed("grant of nothing", "grant", [], "truncated", "inviter"),
+      Malformed("grant, short invite ID", "grant", Array(grant[..<47]), "truncated", "invite id"),
+      Malformed("grant of an owner", "grant", replacing(grant, at: 48, with: 2), "out_of_range", "role"),
+      Malformed(
+        "grant, uses not in the shortest form", "grant", unlimited[..<51] + [0x40, 0] + unlimited[52...], "malformed",
+        "uses"),
+      Malformed("grant cut short", "grant", Array(grant.dropLast()), "truncated", "signature"),
+      Malformed("grant with a byte more", "grant", grant + [0], "trailing", ""),
     ]
   }
 

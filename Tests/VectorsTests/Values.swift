@@ -43,6 +43,16 @@ extension Entry {
   }
 }
 
+extension Grant {
+  var value: JSONValue {
+    .object([
+      JSONMember("inviter", hex: inviter.bytes), JSONMember("invite_id", hex: inviteID),
+      JSONMember("role", role == .admin ? "admin" : "member"), JSONMember("issued", issued),
+      JSONMember("expires", expires), JSONMember("uses", uses), JSONMember("signature", hex: signature),
+    ])
+  }
+}
+
 extension EntryFragment {
   var value: JSONValue {
     .object([

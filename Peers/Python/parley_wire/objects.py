@@ -79,6 +79,28 @@ def entry(data):
     return value
 
 
+INVITE_ID_BYTES = 16
+GRANT_ROLES = ("member", "admin")
+
+
+def grant(data):
+    reader = Reader(data)
+    value = {"inviter": reader.bytes(32, "inviter").hex()}
+    value["invite_id"] = reader.bytes(INVITE_ID_BYTES, "invite id").hex()
+    value["role"] = GRANT_ROLES[reader.flags("role", 1)]
+    for field in ("issued", "expires", "uses"):
+        value[field] = reader.varint(field)
+    value["signature"] = reader.bytes(SIGNATURE_BYTES, "signature").hex()
+    reader.finish()
+    return value
+
+
+def is_genuine_grant(data, channel_id):
+    value = grant(data)
+    message = object_message("grant", channel_id, 0, data[:-SIGNATURE_BYTES])
+    return is_signed(data[-SIGNATURE_BYTES:], bytes.fromhex(value["inviter"]), message)
+
+
 def signed_part(data):
     """The bytes of a well-formed entry that its signature covers, and the signature."""
     reader = Reader(data)

@@ -7,9 +7,12 @@ import ParleyVocabulary
 import ParleyWire
 
 package enum StoreMail: Sendable {
-  case write(batch: UInt64, [MessagingRecord])
+  /// `keeping`: the places of entries that are never too old.
+  case write(batch: UInt64, [MessagingRecord], keeping: Set<Int> = [])
   case load(LoadID, ChannelID, [LogRange], byteCountMax: Int)
   case restore(ChannelID)
+  /// Give messaging what there is of acts; of all authors (nil) or of these.
+  case loadActs(ChannelID, of: Set<PeerID>?)
   case member(ChannelID, MemberRecord)
   /// Shares and downloads. Nobody waits for it; trouble is told.
   case apply([StoreWrite])
@@ -117,7 +120,7 @@ package actor StoreActor {
         else { return nil }
         return StoredEntry(
           channel: channel, key: entry.key, number: entry.number, lamport: entry.lamport, isHidden: entry.isHidden,
-          bytes: bytes)
+          isKept: Act.mayHoldActs(entry), bytes: bytes)
       },
       message: { peer, isOwn, id, json in
         (try? SchemaMessage(decoding: json, author: isOwn ? me : peer))?.messageID == id
@@ -143,8 +146,9 @@ package actor StoreActor {
     var writes: [StoreWrite] = []
     for letter in mail {
       switch letter {
-      case .write(let batch, let records):
-        persist(batch, writes + records.map(Self.write), skipping: writes.count)
+      case .write(let batch, let records, let kept):
+        let own = records.enumerated().map { Self.write($1, isKept: kept.contains($0)) }
+        persist(batch, writes + own, skipping: writes.count)
         writes = []
       case .member(let channel, let record):
         writes.append(
@@ -156,6 +160,7 @@ package actor StoreActor {
       case .load(let load, let channel, let ranges, let byteCountMax):
         switchboard.post(.messaging(.loaded(load, entries(channel, ranges, byteCountMax))))
       case .restore(let channel): restore(channel)
+      case .loadActs(let channel, let authors): loadActs(channel, of: authors)
       case .tellHidden(let channel): tellHidden(channel)
       case .prune: pruneEverything()
       case .index: isIndexingAsked = false
@@ -248,13 +253,13 @@ package actor StoreActor {
 
   private func report(_ error: StoreError) { switchboard.notices(.trouble(error.description)) }
 
-  private static func write(_ record: MessagingRecord) -> StoreWrite {
+  private static func write(_ record: MessagingRecord, isKept: Bool) -> StoreWrite {
     switch record {
     case .entry(let channel, let entry):
       .entry(
         StoredEntry(
           channel: channel, key: entry.key, number: entry.number, lamport: entry.lamport, isHidden: entry.isHidden,
-          bytes: entry.encoded))
+          isKept: isKept, bytes: entry.encoded))
     case .peerMessage(let peer, let id, let json, let isOwn):
       .peerMessage(StoredPeerMessage(peer: peer, isOwn: isOwn, id: id, json: json))
     case .outboxAdd(let message, _):
@@ -306,7 +311,7 @@ package actor StoreActor {
   private func tellHidden(_ channel: ChannelID) {
     do {
       for stored in try store.lastHiddenEntries(in: channel) {
-        guard let entry = try? Entry(decoding: stored.bytes[...]) else { continue }
+        guard let entry = try newestHand(stored) else { continue }
         switchboard.post(.membership(.hiddenEntryStored(channel, entry)))
       }
     } catch {

@@ -75,6 +75,7 @@ final class Chat {
       _ = client.wait(for: [Interruption.descriptor])
     }
     try showHistory(count: 20)
+    try showAnnouncement()
     if Terminal.isInputTerminal, Terminal.isOutputTerminal {
       show(Presenter.members(try members()) + [Terminal.dim("/help lists what you can do; Ctrl-D leaves.")])
       // A cycle, which the end of this call breaks.
@@ -108,6 +109,14 @@ final class Chat {
     let messages = try client.call("GET", ["channels", channel, "messages"], query: [("limit", "\(count)")])
     for message in messages.array ?? [] { shown.insert(key(of: message)) }
     show((messages.array ?? []).map { Presenter.message($0, isChannelShown: false) })
+  }
+
+  private func showAnnouncement() throws(Failure) {
+    let answer = try client.call("GET", ["channels", channel, "announcement"])
+    guard answer["body"]?.string != nil,
+      let line = Presenter.event(StreamEvent(type: "announcement", data: answer), isChannelShown: false)
+    else { return }
+    show([line])
   }
 
   /// Oldest first, so that the newest stands above the line that is written next.

@@ -3,6 +3,7 @@ enum CommandTable {
   static let sections: [(title: String, commands: [Command])] = [
     ("Talk", [chat, send, tell, hand, history, search, watch]),
     ("Channels", [join, leave, channels, members]),
+    ("Roles", [role, admin, mute, unmute, remove, ban, unban, transfer, lower, announce, close]),
     ("Files", [share, unshare, media, files, download, downloads]),
     ("The node", [up, down, status, id]),
     ("Trust", [verify, block, unblock, contacts, organiser, token]),

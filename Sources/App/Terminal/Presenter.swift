@@ -39,8 +39,24 @@ enum Presenter {
     let hand = json["raise_hand"]?.bool == true ? "✋" : "  "
     let name = name(json["display_name"]?.string, json["recognition"])
     let own = json["self"]?.bool == true ? "  (you)" : ""
+    let role = role(json).map { "  \($0)" } ?? ""
     let fingerprint = json["fingerprint"]?.string?.escapedLine ?? ""
-    return "  \(hand) \(Help.padded(name, to: nameWidth))  \(fingerprint)\(marks(json["recognition"]))\(own)"
+    return
+      "  \(hand) \(Help.padded(name, to: nameWidth))  \(fingerprint)\(marks(json["recognition"]))\(own)\(role)"
+  }
+
+  /// What is worth a word: nil for a plain member.
+  static func role(_ json: JSON) -> String? {
+    var words: [String] = []
+    switch json["role"]?.string {
+    case nil, "member": break
+    case "not_admitted": words.append("not invited")
+    case let role?: words.append(role.escapedLine)
+    }
+    if json["muted"]?.bool == true {
+      words.append(json["muted_until"]?.string.map { "muted until \(time($0))" } ?? "muted")
+    }
+    return words.isEmpty ? nil : words.joined(separator: ", ")
   }
 
   static func members(_ members: [JSON]) -> [String] {
@@ -83,6 +99,22 @@ enum Presenter {
       let peer = fingerprint(ofPeer: data["peer_id"]?.string)
       let id = data["message_id"]?.string?.escapedLine ?? "?"
       return Terminal.dim("· \(peer) was away for too long: your message \(id) is no longer tried (it is kept here)")
+    case "role":
+      let who =
+        data["self"]?.bool == true ? "you are" : "\(fingerprint(ofPeer: data["peer_id"]?.string)) is"
+      return Terminal.dim("· \(who) now \(role(data) ?? "a member")\(place)")
+    case "voided":
+      let count = Int64(data["message_ids"]?.array?.count ?? 0)
+      return Terminal.dim("· \(number(count, "message", "messages")) shown before does not count\(place)")
+    case "counted":
+      let lines = (data["messages"]?.array ?? []).map { message($0, isChannelShown: isChannelShown) }
+      return ([Terminal.dim("· these count after all\(place):")] + lines).joined(separator: "\n")
+    case "announcement":
+      guard let body = data["body"]?.string else { return Terminal.dim("· the announcement\(place) was taken away") }
+      let author = fingerprint(ofPeer: data["author"]?.string)
+      let text = body.escapedText.split(separator: "\n", omittingEmptySubsequences: false).joined(separator: "\n    ")
+      return Terminal.bold("· announcement\(place) by \(author): ") + text
+    case "closed": return Terminal.dim("· \(channel) is closed: only its owner can still write in it")
     case "dropped":
       return Terminal.dim(
         "· \(data["count"]?.integer ?? 0) events other than messages are missing here: this was too slow"

@@ -5,6 +5,7 @@ import ParleyWire
 struct ChannelMembers: Equatable, Sendable {
   struct Hand: Equatable, Sendable {
     let order: OrderKey
+    let timestamp: UInt64
     let isRaised: Bool
   }
 
@@ -22,6 +23,8 @@ struct ChannelMembers: Equatable, Sendable {
   /// The newest raise_hand of each log.
   var hands: [LogKey: Hand] = [:]
   var isOwnHandRaised = false
+  /// Of an owned channel.
+  var governance: Governance?
   var digest = HeadsDigest(of: [:])
   var head: UInt64 = 0
   var lamport: UInt64 = 0
@@ -131,15 +134,27 @@ struct ChannelMembers: Equatable, Sendable {
   mutating func noteHand(_ entry: Entry, isRaised: Bool) {
     // Of several in one entry, which share its place, the last counts.
     if let known = hands[entry.key], known.order > entry.order { return }
-    hands[entry.key] = Hand(order: entry.order, isRaised: isRaised)
-    if entry.key.author == me {
-      // A hand is that of one run: those of our earlier ones are down, here as everywhere.
-      guard entry.key.log == instance else { return }
-      isOwnHandRaised = isRaised
-    } else if var member = members[entry.key.author], member.instance == entry.key.log, member.isPresent {
-      member.isHandRaised = isRaised
-      put(member, entry.key.author)
+    hands[entry.key] = Hand(order: entry.order, timestamp: entry.timestamp, isRaised: isRaised)
+    refreshHand(of: entry.key.author)
+  }
+
+  /// A hand is that of one run: those of earlier ones are down, ours and everybody's.
+  mutating func refreshHand(of author: PeerID) {
+    if author == me {
+      isOwnHandRaised = isHandRaised(LogKey(author: me, log: instance))
+    } else if var member = members[author], member.isPresent {
+      member.isHandRaised = isHandRaised(LogKey(author: author, log: member.instance))
+      put(member, author)
     }
+  }
+
+  func isHandRaised(_ key: LogKey) -> Bool {
+    guard let hand = hands[key], hand.isRaised else { return false }
+    guard let governance else { return true }
+    // Whoever is out has none, whatever it raised before.
+    guard governance.standing(of: key.author).isGood else { return false }
+    let facts = EntryFacts(order: hand.order, timestamp: hand.timestamp, isHidden: true)
+    return governance.voidReason(facts) == nil && !governance.isHandLowered(hand.order)
   }
 
   mutating func put(_ member: MemberState, _ peer: PeerID) {

@@ -47,6 +47,8 @@ package enum MembershipEvent: Equatable, Sendable {
   case announceHead(ChannelID)
   /// A hidden entry is stored; the newest raise_hand of a member's running log counts.
   case hiddenEntryStored(ChannelID, Entry)
+  /// Hands that do not count, or were lowered by somebody who may, are down.
+  case governed(ChannelID, Governance)
   /// Our addresses are others than before, or we slept: say that we are there.
   case networkChanged
   case woke

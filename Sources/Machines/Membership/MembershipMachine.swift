@@ -84,6 +84,7 @@ package struct MembershipMachine: Sendable {
       guard channels[channel] != nil else { return [] }
       return [beacon(channel, full: false, wantsAcknowledgement: true)]
     case .hiddenEntryStored(let channel, let entry): return stored(entry, channel)
+    case .governed(let channel, let governance): return governed(channel, governance)
     case .networkChanged:
       return channels.keys.sorted().map { channel in
         channels[channel]!.callOut(now)
@@ -261,16 +262,32 @@ package struct MembershipMachine: Sendable {
   private mutating func stored(_ entry: Entry, _ channel: ChannelID) -> [MembershipEffect] {
     guard channels[channel] != nil else { return [] }
     let author = entry.key.author
-    let before = author == me ? channels[channel]!.ownView(me) : channels[channel]!.members[author]?.view(author)
+    let before = view(of: author, in: channel)
     for item in entry.items where item.kind == RaiseHandKind.code {
       guard let body = item.body, let message = try? SchemaMessage(decoding: body, author: entry.key.author),
         let hand = message.content as? RaiseHandKind
       else { continue }
       channels[channel]!.noteHand(entry, isRaised: hand.isRaised)
     }
-    let after = author == me ? channels[channel]!.ownView(me) : channels[channel]!.members[author]?.view(author)
-    guard let after, after != before else { return [] }
+    guard let after = view(of: author, in: channel), after != before else { return [] }
     return [.announce(channel, after)]
+  }
+
+  private mutating func governed(_ channel: ChannelID, _ governance: Governance) -> [MembershipEffect] {
+    guard channels[channel] != nil else { return [] }
+    channels[channel]!.governance = governance
+    var effects: [MembershipEffect] = []
+    for author in Set(channels[channel]!.hands.keys.map(\.author)).sorted() {
+      let before = view(of: author, in: channel)
+      channels[channel]!.refreshHand(of: author)
+      let after = view(of: author, in: channel)
+      if let after, after != before { effects.append(.announce(channel, after)) }
+    }
+    return effects
+  }
+
+  private func view(of peer: PeerID, in channel: ChannelID) -> MemberView? {
+    peer == me ? channels[channel]!.ownView(me) : channels[channel]!.members[peer]?.view(peer)
   }
 
   /// Says what changed of a member: to the application, the disk, and messaging.
@@ -289,9 +306,7 @@ package struct MembershipMachine: Sendable {
       // Those who were cut off from us find us sooner when all speak up.
       channels[channel]!.becomeLively(now)
       channels[channel]!.noteReturn(peer, now, &jitter)
-      if let hand = channels[channel]!.hands[LogKey(author: peer, log: member.instance)] {
-        member.isHandRaised = hand.isRaised
-      }
+      member.isHandRaised = channels[channel]!.isHandRaised(LogKey(author: peer, log: member.instance))
     }
     if isLast {
       channels[channel]!.present.remove(peer)

@@ -10,6 +10,8 @@ package struct MessagingMachine: Sendable {
   var outbox: Outbox
   /// How far our log of this run went in channels that we left: should we come back, no number is given twice.
   var departed: [ChannelID: LogState] = [:]
+  /// Of owned channels.
+  package internal(set) var governances: [ChannelID: Governance] = [:]
   var jitter: Jitter
 
   /// Records wait here for the one batch in flight to be written.
@@ -52,6 +54,12 @@ package struct MessagingMachine: Sendable {
       guard channels[channel] == nil else { return [] }
       return joined(channel, logs, lamport)
     case .left(let channel): return left(channel)
+    case .owned(let channel, let ownership):
+      if governances[channel] == nil { governances[channel] = Governance(ownership) }
+      return [governed(channel, Governance.Change())]
+    case .actsStored(let channel, let entries):
+      return governances[channel] == nil ? [] : [.readActs(channel, entries)]
+    case .actsRead(let channel, let acts): return actsRead(channel, acts)
     case .outboxRestored(let messages): return outboxRestored(messages, now)
     case .pruned(let channel, let floors): return pruned(channel, floors)
     case .submitted(let channel, let submission): return submitted(channel, submission, now)
@@ -80,7 +88,8 @@ package struct MessagingMachine: Sendable {
   private mutating func joined(_ channel: ChannelID, _ logs: [RestoredLog], _ lamport: UInt64) -> [MessagingEffect] {
     channels[channel] = ChannelLog(logs: logs, lamport: lamport)
     if let own = departed.removeValue(forKey: channel) { channels[channel]!.merge(ownLogKey, own) }
-    return [headsChanged(channel)]
+    let governance = governances[channel].map { MessagingEffect.tell(.membership(.governed(channel, $0))) }
+    return [headsChanged(channel)] + (governance.map { [$0] } ?? [])
   }
 
   private mutating func pruned(_ channel: ChannelID, _ floors: [LogFloor]) -> [MessagingEffect] {
@@ -91,6 +100,7 @@ package struct MessagingMachine: Sendable {
   }
 
   private mutating func left(_ channel: ChannelID) -> [MessagingEffect] {
+    governances[channel] = nil
     guard let log = channels.removeValue(forKey: channel) else { return [] }
     departed[channel] = log.logs[ownLogKey]
     let requests = log.submissions.waiting.map(\.request) + log.waiting.values.flatMap { $0 }

@@ -16,7 +16,11 @@ extension MessagingMachine {
     guard let done = batch, done.id == id else { return [] }
     precondition(cursors.count == done.records.count, "a cursor for each record")
     batch = nil
-    var effects: [MessagingEffect] = []
+    var effects = readActs(
+      of: zip(done.records, cursors).compactMap { record, cursor in
+        guard cursor != 0, case .entry(let channel, let entry) = record else { return nil }
+        return (channel, entry)
+      })
     var byteCount = 0
     for (record, cursor) in zip(done.records, cursors) {
       byteCount += record.byteCount

@@ -189,7 +189,7 @@ final class Salvage {
       else { return nil }
       return StoredEntry(
         channel: channel, key: LogKey(author: PeerID(author), log: log), number: number, lamport: lamport,
-        isHidden: hidden == 1, bytes: bytes)
+        isHidden: hidden != 0, isKept: hidden == 2, bytes: bytes)
     }
     var tried: Set<ChannelID> = []
     for channel in candidates + checks.channels where tried.insert(channel).inserted {

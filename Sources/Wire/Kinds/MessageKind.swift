@@ -31,9 +31,15 @@ extension MessageKind {
 }
 
 package enum KindRegistry {
-  static let all: [any MessageKind.Type] = [
-    StatusKind.self, RaiseHandKind.self, TextKind.self, PhotoKind.self, FileKind.self, VideoKind.self,
-    TokenKind.self,
+  static let all: [any MessageKind.Type] =
+    [
+      StatusKind.self, RaiseHandKind.self, TextKind.self, PhotoKind.self, FileKind.self, VideoKind.self,
+    ] + acts
+
+  /// What governs an owned channel.
+  private static let acts: [any MessageKind.Type] = [
+    JoinedKind.self, RoleKind.self, LowerHandKind.self, AnnouncementKind.self, CloseKind.self, GenerationKind.self,
+    TokenKind.self, OrganiserKind.self,
   ]
 
   static func kind(named type: String) -> (any MessageKind.Type)? { all.first { $0.type == type } }
