@@ -72,6 +72,8 @@ extension Problem {
     case .badSetting: (400, "bad_setting", "The setting is out of bounds")
     case .notInChannel: (404, "not_in_channel", "Not in this channel")
     case .otherSecret: (409, "other_secret", "Joined under another secret")
+    case .badInvitation: (400, "bad_invitation", "The invitation cannot be used")
+    case .notPermitted: (403, "not_permitted", "Not permitted")
     case .tooManyChannels: (409, "too_many_channels", "Too many channels")
     case .messageTooLong: (413, "message_too_long", "The message is too long")
     case .searchTooLong: (413, "search_too_long", "The text to search for is too long")

@@ -155,6 +155,13 @@ struct RenderedEvent {
       )
     case .expired(let id, let peer):
       (type, data) = ("expired", ["message_id": .string(id.text), "peer_id": .string(peer.text)])
+    case .keysChanged(let name, let generation):
+      (type, data) = ("keys_changed", ["channel": .string(name.text), "generation": .count(generation)])
+    case .refused(let name, let peer, let reason):
+      (type, data) = (
+        "refused",
+        ["channel": .string(name.text), "peer_id": .string(peer.text), "reason": .string(reason.rawValue)]
+      )
     case .dropped(let count, let cursor):
       (type, data) = ("dropped", ["count": .count(count), "since": .count(cursor)])
     }

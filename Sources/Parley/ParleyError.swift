@@ -13,6 +13,10 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
   case notInChannel(ChannelName)
   /// The channel is joined already under another secret.
   case otherSecret(ChannelName)
+  /// An invitation that cannot be used; the text says why. Nothing was joined.
+  case badInvitation(String)
+  /// The channel's rules do not let this node do that; the text says whose right it is. Nothing was changed.
+  case notPermitted(String)
   /// The node is in as many channels as it may be (64).
   case tooManyChannels(countMax: Int)
   /// As JSON the message has more than 30,000 bytes. Nothing was sent.
@@ -80,6 +84,8 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
       "this node is not in the channel \(name.text.escapedLine): join it first (parley join CHANNEL)"
     case .otherSecret(let name):
       "this node is in \(name.text.escapedLine) already, under another secret: leave it first (parley leave CHANNEL)"
+    case .badInvitation(let reason): reason
+    case .notPermitted(let reason): reason
     case .tooManyChannels(let countMax): "a node can be in \(countMax) channels: leave one first"
     case .messageTooLong(let byteCount, let byteCountMax):
       "the message is \(byteCount) bytes as JSON; at most \(byteCountMax) fit: "

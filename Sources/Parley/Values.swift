@@ -331,6 +331,13 @@ public struct NodeStatus: Sendable, Equatable {
   }
 }
 
+/// Why a member of an owned channel tells somebody nothing.
+public enum RefusalReason: String, Sendable, CaseIterable {
+  case removed, banned
+  /// No invitation counts with which this node came.
+  case notAdmitted = "not_admitted"
+}
+
 /// What happens, as it happens.
 public enum NodeEvent: Sendable, Equatable {
   /// The connection state is another now; why, in a sentence for people.
@@ -351,6 +358,10 @@ public enum NodeEvent: Sendable, Equatable {
   /// A message waited for this peer as long as it may (`NodeSettings.outboxSeconds`), in vain: it is no longer tried,
   /// and stays in this node's own history.
   case expired(MessageID, to: PeerID)
+  /// The channel's secret is another now: what is said from here on is sealed under this generation of it.
+  case keysChanged(ChannelName, generation: UInt64)
+  /// This member tells this node nothing of the channel, and why.
+  case refused(ChannelName, by: PeerID, RefusalReason)
   /// This subscriber read too slowly: so many events are missing here. The messages among them, if it is of the kind
   /// that can miss any, come again from `events(since:)` with this cursor.
   case dropped(Int, since: UInt64)

@@ -77,10 +77,9 @@ import Testing
     let names = Set(CommandTable.all.map(\.name))
     #expect(
       names == [
-        "up", "down", "status", "id", "join", "leave", "channels", "members", "send", "tell", "hand", "share",
-        "unshare",
-        "media", "files", "download", "downloads", "watch", "history", "search", "chat",
-        "verify", "block", "unblock", "contacts", "token",
+        "up", "down", "status", "id", "create", "invite", "rotate", "join", "leave", "channels", "members", "send",
+        "tell", "hand", "share", "unshare", "media", "files", "download", "downloads", "watch", "history", "search",
+        "chat", "verify", "block", "unblock", "contacts", "token",
       ])
   }
 

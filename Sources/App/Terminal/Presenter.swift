@@ -82,11 +82,24 @@ enum Presenter {
       let peer = fingerprint(ofPeer: data["peer_id"]?.string)
       let id = data["message_id"]?.string?.escapedLine ?? "?"
       return Terminal.dim("· \(peer) was away for too long: your message \(id) is no longer tried (it is kept here)")
+    case "keys_changed":
+      return Terminal.dim("· \(channel) has a new key (generation \(data["generation"]?.integer ?? 0))")
+    case "refused":
+      let peer = fingerprint(ofPeer: data["peer_id"]?.string)
+      return Terminal.dim("· \(peer) tells you nothing of \(channel): \(refusal(data["reason"]?.string))")
     case "dropped":
       return Terminal.dim(
         "· \(data["count"]?.integer ?? 0) events other than messages are missing here: this was too slow"
       )
     default: return nil
+    }
+  }
+
+  private static func refusal(_ reason: String?) -> String {
+    switch reason {
+    case "removed": "you were removed"
+    case "banned": "you are banned"
+    default: "no invitation of yours counts"
     }
   }
 
