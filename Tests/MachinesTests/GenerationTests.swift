@@ -96,8 +96,8 @@ extension Links {
   #expect(links.effects == [])
 }
 
-/// The acts that remove him are folded elsewhere, and may come here later than the wish for a new secret, and after older
-/// news.
+/// The acts that remove him are folded elsewhere, and may come here later than the wish for a new secret, and after
+/// older news.
 @Test func whoIsBeingRemovedGetsNothingBeforeItsActIsFolded() {
   let before = ChannelTrust(rotators: [ana], members: [ben, cho])
   var links = owned(before)
