@@ -74,6 +74,8 @@ struct OwnedChannel: Equatable, Sendable {
   var expected: [PeerID: ChannelRefusal] = [:]
   /// The newest generation that each peer is known to have.
   var held: [PeerID: GenerationID] = [:]
+  /// In which session it was given to them: while that is all we know of it, they have it only if the session stands.
+  var given: [PeerID: LinkID] = [:]
   /// When to call those that lag and have no session with us.
   var lagging: [PeerID: Instant] = [:]
   /// When to call the next one that is not known to have the newest, who was called last, and how often that was done.
@@ -98,8 +100,9 @@ struct OwnedChannel: Equatable, Sendable {
   func lags(_ peer: PeerID) -> Bool { held[peer].map { $0 < current } ?? false }
 
   mutating func note(_ peer: PeerID, holds id: GenerationID) {
-    if let other = held[peer], id <= other { return }
+    if let other = held[peer], id < other { return }
     held[peer] = id
+    given[peer] = nil
     if id >= current { lagging[peer] = nil }
   }
 }
@@ -251,7 +254,13 @@ extension LinksMachine {
     return wanted.filter { $0 > peer }.min() ?? wanted.min()
   }
 
-  /// Of all that have the newest generation the one with the lowest PeerID calls; those of it that know of each other.
+  /// Whether a peer is known to have the generation to send under. What is in a session that broke may be lost.
+  private func isHolder(_ peer: PeerID, _ state: OwnedChannel) -> Bool {
+    state.held[peer] == state.current && (state.given[peer].map { sessions[$0] != nil } ?? true)
+  }
+
+  /// Those that have the newest generation call: the one with the lowest PeerID each time, the next one every second
+  /// time, and so on, since the first ones may be gone.
   mutating func recall(_ now: Instant) -> [LinksEffect] {
     var effects: [LinksEffect] = []
     for channel in owned.keys.sorted() {
@@ -261,9 +270,10 @@ extension LinksMachine {
       let next = now + (soon ? GenerationRule.recallEvery : GenerationRule.recallEveryLater)
       owned[channel]!.recallAt = next
       effects.append(.wake(at: next))
-      guard !state.held.contains(where: { $1 == state.current && $0 < me }) else { continue }
-      let lacking = self.next(in: channel, after: state.recalled ?? me) { state.held[$0] != state.current }
       owned[channel]!.recallCount += 1
+      let rank = state.held.keys.count { $0 < me && isHolder($0, state) }
+      guard owned[channel]!.recallCount % (rank + 1) == 0 else { continue }
+      let lacking = self.next(in: channel, after: state.recalled ?? me) { !isHolder($0, state) }
       owned[channel]!.recalled = lacking
       if let lacking, peers[lacking]?.session == nil { effects += dial(lacking, now) }
     }
@@ -276,6 +286,7 @@ extension LinksMachine {
       state.held[peer].map({ $0 < id }) ?? true
     else { return [] }
     owned[channel]!.note(peer, holds: id)
+    owned[channel]!.given[peer] = link
     return [.handOver(link, channel, id)]
   }
 
@@ -292,6 +303,7 @@ extension LinksMachine {
     guard var state = owned[channel], state.refusal(of: peer) == nil else { return [] }
     // What it sends tells more than what was given to it: it may have lost that.
     state.held[peer] = id
+    state.given[peer] = nil
     owned[channel] = state
     let effects = catchUp(peer, in: channel)
     guard effects.isEmpty, state.lagging[peer] == nil, state.lagging.count < GenerationRule.laggingMax else {
@@ -386,6 +398,7 @@ extension LinksMachine {
     for channel in channels {
       guard let id = generations[channel], owned[channel] != nil else { continue }
       owned[channel]!.held[peer] = id
+      owned[channel]!.given[peer] = nil
       owned[channel]!.lagging[peer] = nil
       effects += catchUp(peer, in: channel)
     }
