@@ -45,6 +45,7 @@ let package = Package(
     system("CCrypto", nil, apt: "libssl-dev"),
     system("CCurl", nil, apt: "libcurl4-openssl-dev"),
     system("CEdit", nil, apt: "libedit-dev"),
+    system("CQREncode", nil, apt: "libqrencode-dev"),
     .systemLibrary(name: "CLinux", path: "Sources/CLinux"),
 
     room("Vocabulary", ["CUTF8Proc", "CICU"]),
@@ -67,7 +68,7 @@ let package = Package(
       name: "Parley",
       dependencies: [
         "ParleyActors", "ParleyMachines", "ParleyWire", "ParleyHashing", "ParleySealing", "ParleyTransport",
-        "ParleySockets", "ParleyStore", "ParleyDisk", "ParleyPictures", "ParleyVocabulary",
+        "ParleySockets", "ParleyStore", "ParleyDisk", "ParleyPictures", "ParleyVocabulary", "CQREncode",
       ], path: "Sources/Parley", swiftSettings: strict),
     room("LocalAPI", ["Parley", "CMicroHTTPD"]),
     room(

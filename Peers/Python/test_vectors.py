@@ -75,6 +75,16 @@ class DerivationTests(unittest.TestCase):
         for pair in vector["tags"]:
             self.assertEqual(bits(channel.tag(number(pair["instance"]))), pair["tag"])
 
+    @each("owned_channels")
+    def test_owned_channels(self, vector):
+        channel = keys.Channel.owned(
+            vector["given_name"], unhex(vector["founder"]), unhex(vector["salt"]), unhex(vector["secret"]))
+        self.assertEqual(channel.generation_hash(vector["generation"]).hex(), vector["hash"])
+        for key in ("channel_id", "datagram_key", "proof_key"):
+            self.assertEqual(getattr(channel, key).hex(), vector[key])
+        for pair in vector["tags"]:
+            self.assertEqual(bits(channel.tag(number(pair["instance"]))), pair["tag"])
+
     @each("identities")
     def test_identities(self, vector):
         peer = keys.Identity(unhex(vector["seed"])).peer_id

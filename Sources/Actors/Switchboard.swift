@@ -91,6 +91,10 @@ package enum Notice: Sendable, Equatable {
   case holder(ChannelID, MediaID, PeerID)
   /// What the disk refuses, until it is nil again: then everything is written once more.
   case disk(String?)
+  /// An owned channel is sent under another generation from now on.
+  case keysChanged(ChannelID, GenerationID)
+  /// A member says nothing of this channel to us, and why.
+  case refused(ChannelID, PeerID, ChannelRefusal)
   /// Something went wrong that people should know; the node goes on.
   case trouble(String)
 }

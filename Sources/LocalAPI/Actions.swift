@@ -7,7 +7,7 @@ extension Router {
   private static let historyCountDefault = 50
   private static let historyCountMax = 10_000
   private static let searchCountMax = 1_000
-  private static let waitSecondsMax = 3_600.0
+  static let waitSecondsMax = 3_600.0
 
   func identity() async -> Reply {
     let status = await node.status()
@@ -45,6 +45,10 @@ extension Router {
     let events = await node.events(bufferingCount: 64)
     try await node.join(name, secret: secret, organiser: organiser)
     if wait > 0 { await waitForCompany(in: name, seconds: wait, events: events) }
+    return await joined(name, isOpen: isOpen)
+  }
+
+  func joined(_ name: ChannelName, isOpen: Bool) async -> Reply {
     let members = await membersIfAny(of: name)
     return .json(
       [
@@ -53,9 +57,9 @@ extension Router {
       ], status: 201)
   }
 
-  private func membersIfAny(of name: ChannelName) async -> [Member] { (try? await node.members(of: name)) ?? [] }
+  func membersIfAny(of name: ChannelName) async -> [Member] { (try? await node.members(of: name)) ?? [] }
 
-  private func waitForCompany(in name: ChannelName, seconds: Double, events: AsyncStream<NodeEvent>) async {
+  func waitForCompany(in name: ChannelName, seconds: Double, events: AsyncStream<NodeEvent>) async {
     await withDiscardingTaskGroup { group in
       let waiting = AsyncStream<Void>.makeStream()
       group.addTask {

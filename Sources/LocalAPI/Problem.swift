@@ -79,6 +79,8 @@ extension Problem {
     case .excluded(_, .closed): (403, "closed", "The channel is closed")
     case .notAllowed(_, let refusal): (403, refusal.rawValue, "Not allowed in this channel")
     case .announcementTooLong: (413, "announcement_too_long", "The announcement is too long")
+    case .badInvitation: (400, "bad_invitation", "The invitation cannot be used")
+    case .notPermitted: (403, "not_permitted", "Not permitted")
     case .tooManyChannels: (409, "too_many_channels", "Too many channels")
     case .messageTooLong: (413, "message_too_long", "The message is too long")
     case .searchTooLong: (413, "search_too_long", "The text to search for is too long")

@@ -171,6 +171,13 @@ struct RenderedEvent {
       (type, data) = ("counted", ["channel": .string(name.text), "messages": .array(messages.map { JSON($0) })])
     case .announced(let name, let announcement): (type, data) = ("announcement", JSON(announcement, in: name))
     case .closed(let name): (type, data) = ("closed", ["channel": .string(name.text)])
+    case .keysChanged(let name, let generation):
+      (type, data) = ("keys_changed", ["channel": .string(name.text), "generation": .count(generation)])
+    case .refused(let name, let peer, let reason):
+      (type, data) = (
+        "refused",
+        ["channel": .string(name.text), "peer_id": .string(peer.text), "reason": .string(reason.rawValue)]
+      )
     case .dropped(let count, let cursor):
       (type, data) = ("dropped", ["count": .count(count), "since": .count(cursor)])
     }

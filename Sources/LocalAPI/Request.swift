@@ -75,6 +75,15 @@ struct Fields {
     return bool
   }
 
+  /// A whole number, at least 1; whether it is too large the node says.
+  func count(_ name: String) throws(Problem) -> Int? {
+    guard let value = value(name) else { return nil }
+    guard let number = value.integer, number > 0 else {
+      throw .badRequest("\"\(name)\" must be a whole number, at least 1")
+    }
+    return Int(number)
+  }
+
   func seconds(_ name: String, max: Double) throws(Problem) -> Double? {
     guard let value = value(name) else { return nil }
     guard let number = value.number, number >= 0, number <= max else {

@@ -42,6 +42,12 @@ struct Router: Sendable {
     Route("POST", "v1/down") { router, _, _ in await router.down() },
     Route("GET", "v1/channels") { router, _, _ in .json(.array(await router.node.channels().map { JSON($0) })) },
     Route("POST", "v1/channels") { router, request, _ in try await router.join(request) },
+    Route("POST", "v1/owned-channels") { router, request, _ in try await router.create(request) },
+    Route("POST", "v1/invitations") { router, request, _ in try await router.joinByInvitation(request) },
+    Route("POST", "v1/channels/*/invitations") { router, request, parts in
+      try await router.invite(parts[0], request)
+    },
+    Route("POST", "v1/channels/*/keys") { router, _, parts in try await router.rotate(parts[0]) },
     Route("DELETE", "v1/channels/*") { router, _, parts in try await router.leave(parts[0]) },
     Route("GET", "v1/channels/*/members") { router, _, parts in try await router.members(parts[0]) },
     Route("PUT", "v1/channels/*/members/*/role") { router, request, parts in try await router.role(parts, request) },

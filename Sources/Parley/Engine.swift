@@ -20,6 +20,9 @@ final class Engine: Sendable {
   private let alarms: Alarms
   private let storeThread: ThreadExecutor
   private let syncThread = ThreadExecutor()
+  /// Keys of owned channels on their way to the profile.
+  private let changedKeys = AsyncStream.makeStream(of: ChannelKeys.self)
+  private let profile: Profile
   private let sync: SyncActor
   private let serveThread = ThreadExecutor()
   private let landThread = ThreadExecutor()
@@ -34,6 +37,12 @@ final class Engine: Sendable {
   private let pause: Pause
   /// It is time to look at the login token.
   let tokenAlarm: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)
+
+  private static func linksMachine(_ me: PeerID, _ instance: Instance, _ rotateEvery: Int?) -> LinksMachine {
+    var machine = LinksMachine(me: me, instance: instance)
+    machine.rotateEvery = rotateEvery.map { .seconds($0) }
+    return machine
+  }
 
   static func start(
     settings: NodeSettings, profile: Profile, instance: Instance, displayName: DisplayName, switchboard: Switchboard
@@ -79,7 +88,7 @@ final class Engine: Sendable {
         partByteCountMax: settings.partByteCountMax.map { UInt64($0) }),
       OutboxLimits(
         countMax: settings.outboxCountMax, byteCountMax: settings.outboxByteCountMax,
-        lifetime: .seconds(settings.outboxSeconds)), settings.pictures)
+        lifetime: .seconds(settings.outboxSeconds)), settings.pictures, settings.rotateEverySeconds)
     do {
       try await engine.links.start(
         TransportSettings(interfaces: settings.interfaces, tcpPort: settings.port))
@@ -117,9 +126,10 @@ final class Engine: Sendable {
     _ profile: Profile, _ instance: Instance, _ switchboard: Switchboard, _ alarms: Alarms, _ pause: Pause,
     _ tokenAlarm: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation), _ store: StoreActor,
     _ storeThread: ThreadExecutor, _ incarnation: UInt64, _ introductions: [Address],
-    _ limits: MediaLimits, _ outbox: OutboxLimits, _ pictures: PictureSettings
+    _ limits: MediaLimits, _ outbox: OutboxLimits, _ pictures: PictureSettings, _ rotateEvery: Int?
   ) {
     let me = profile.identity.peerID
+    self.profile = profile
     self.switchboard = switchboard
     self.alarms = alarms
     self.pause = pause
@@ -138,8 +148,8 @@ final class Engine: Sendable {
       switchboard, serveDisk: serveMail, landDisk: landMail, limits: limits, executor: transport.executor,
       wake: { alarms.wake(0, at: $0) })
     links = LinksActor(
-      LinksMachine(me: me, instance: instance), identity: profile.identity, transport: transport,
-      switchboard: switchboard)
+      Self.linksMachine(me, instance, rotateEvery), identity: profile.identity, transport: transport,
+      switchboard: switchboard, keep: { [changedKeys] in changedKeys.continuation.yield($0) })
     login = LoginActor(switchboard)
     membership = MembershipActor(
       MembershipMachine(
@@ -153,13 +163,24 @@ final class Engine: Sendable {
   /// Each task stays on its actor's thread: mail wakes it there, not on a thread of Swift's pool that hands it over.
   func addTasks(to group: inout TaskGroup<Void>) {
     let loop = links.transport.executor
-    group.addTask(executorPreference: loop) { await self.links.run() }
+    group.addTask(executorPreference: loop) {
+      await self.links.run()
+      self.changedKeys.continuation.finish()
+    }
     group.addTask { await self.login.run() }
     group.addTask(executorPreference: loop) { await self.membership.run() }
     group.addTask(executorPreference: loop) { await self.messaging.run() }
     group.addTask(executorPreference: storeThread) { await self.store.run() }
     group.addTask(executorPreference: syncThread) { await self.sync.run() }
     group.addTask { await self.runMedia() }
+    group.addTask(executorPreference: storeThread) { await self.keepKeys() }
+  }
+
+  /// A disk that refuses costs no more than a meeting with somebody who has the keys, after the next start.
+  private func keepKeys() async {
+    for await keys in changedKeys.stream {
+      do { try profile.updateChannel(keys) } catch { switchboard.notices(.trouble(error.description)) }
+    }
   }
 
   /// Broken downloads are written down last: the store ends after them.

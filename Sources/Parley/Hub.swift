@@ -102,7 +102,21 @@ final class Hub: Sendable {
       trouble(
         refusal.map { "\($0); the node goes on without keeping anything new, and tries again" }
           ?? "the disk takes everything again; what waited is written")
+    case .keysChanged(let channel, let generation):
+      if let name = name(of: channel) { emit(.keysChanged(name, generation: generation.number)) }
+    case .refused(let channel, let peer, let reason):
+      if let name = name(of: channel) { emit(.refused(name, by: peer, Self.reason(reason))) }
     case .trouble(let text): trouble(text)
+    }
+  }
+
+  private func name(of channel: ChannelID) -> ChannelName? { state.withLock { $0.channels[channel]?.name } }
+
+  private static func reason(_ reason: ChannelRefusal) -> RefusalReason {
+    switch reason {
+    case .removed: .removed
+    case .banned: .banned
+    case .notAdmitted: .notAdmitted
     }
   }
 

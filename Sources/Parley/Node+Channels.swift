@@ -20,12 +20,7 @@ extension Node {
       do { keys = try await derive(name, bytes) } catch { throw .badPassphrase(error.description) }
     }
     if let organiser { try await choose(organiser, keys.id, engine) }
-    try await enter(keys, engine)
-    // The home may be another node's by now.
-    guard self.engine != nil else { throw .stopped }
-    do { try profile.saveChannel(keys) } catch {
-      throw .profileDamaged(path: settings.home, reason: error.description)
-    }
+    try await enterAndKeep(keys, engine)
   }
 
   /// Argon2id takes a tenth of a second and 64 MiB: on a thread of its own.

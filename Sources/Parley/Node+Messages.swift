@@ -100,6 +100,15 @@ extension Node {
     _ = try Self.stored(answer, name)
   }
 
+  /// Returns once it is stored and on the wire.
+  func say(_ content: any MessageKind, hiddenIn name: ChannelName) async throws(ParleyError) {
+    let engine = try await running()
+    let joined = try channel(name)
+    let answer = await engine.messaging.submit(
+      joined.id, kind: KindRegistry.code(of: content.type), isHidden: true, json: message(content, nil).encoded)
+    _ = try Self.stored(answer, name)
+  }
+
   /// The last `limit` (1 to 10,000) messages in the order that every member shares, oldest first. Throws
   /// `.notInChannel`, and `.profileDamaged` when the store cannot be read.
   public func history(of name: ChannelName, limit: Int) async throws(ParleyError) -> [Message] {

@@ -13,6 +13,15 @@ public protocol NodeServing: Sendable {
   /// In the place of an earlier one.
   func logIn(with token: LoginToken) async throws(ParleyError)
   func loginToken() async -> LoginToken?
+  /// A new channel that this node owns.
+  func create(_ name: ChannelName) async throws(ParleyError)
+  /// Joins an owned channel by the link of an invitation.
+  func join(invitation: String) async throws(ParleyError) -> ChannelName
+  func invite(
+    to name: ChannelName, as role: InvitedRole, expiringAfter seconds: Int?, uses: Int?
+  ) async throws(ParleyError) -> InvitationLink
+  /// A new secret for the channel; the number of its generation.
+  func rotate(_ name: ChannelName) async throws(ParleyError) -> UInt64
   func leave(_ name: ChannelName) async throws(ParleyError)
   func channels() async -> [ChannelSummary]
   /// Online members first, then offline; within each by name.

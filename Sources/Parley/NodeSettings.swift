@@ -34,12 +34,15 @@ public struct NodeSettings: Sendable {
   /// which it may come to take; 0 to 2^50. Beyond it the part that was used longest ago goes first. Nil: they go when
   /// they have not been used for 7 days. Finished files are their user's and never removed.
   public var partByteCountMax: Int?
+  /// Seconds after which channels of which this node is the owner or an admin get a new secret, 60 to 31,536,000 (a
+  /// year); nil: only when somebody is removed, and with `Node.rotate`.
+  public var rotateEverySeconds: Int?
 
   public init(
     home: String, displayName: String? = nil, interfaces: [String] = [], peers: [String] = [], port: UInt16 = 0,
     historyDays: Int = 30, historyEntryCountMax: Int = 100_000, outboxSeconds: Int = 604_800,
     outboxCountMax: Int = 10_000, outboxByteCountMax: Int = 64 << 20, uploadByteRateMax: Int? = nil,
-    downloadByteRateMax: Int? = nil, partByteCountMax: Int? = nil
+    downloadByteRateMax: Int? = nil, partByteCountMax: Int? = nil, rotateEverySeconds: Int? = nil
   ) {
     self.home = home
     self.displayName = displayName
@@ -54,6 +57,7 @@ public struct NodeSettings: Sendable {
     self.uploadByteRateMax = uploadByteRateMax
     self.downloadByteRateMax = downloadByteRateMax
     self.partByteCountMax = partByteCountMax
+    self.rotateEverySeconds = rotateEverySeconds
   }
 
   static let historyDaysRange = 1...36_500
@@ -62,6 +66,7 @@ public struct NodeSettings: Sendable {
   static let outboxCountRange = 1...1_000_000
   static let outboxByteCountRange = 32_768...1_073_741_824
   static let byteRateRange = 65_536...1 << 40
+  static let rotateEverySecondsRange = 60...31_536_000
   static let partByteCountRange = 0...1 << 50
 
   /// Throws `.badSetting` for a number outside its bounds.
@@ -80,6 +85,7 @@ public struct NodeSettings: Sendable {
       ("bytes a second to others", uploadByteRateMax, Self.byteRateRange),
       ("bytes a second from others", downloadByteRateMax, Self.byteRateRange),
       ("bytes of parts of downloads", partByteCountMax, Self.partByteCountRange),
+      ("seconds between new secrets", rotateEverySeconds, Self.rotateEverySecondsRange),
     ]
     for case (let name, let value?, let allowed) in optional where !allowed.contains(value) {
       throw .badSetting(name, value: value, allowed: allowed)

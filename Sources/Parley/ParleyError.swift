@@ -19,6 +19,10 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
   case notAllowed(ChannelName, RoleRefusal)
   /// An announcement has more than 2,048 bytes of UTF-8. Nothing was sent.
   case announcementTooLong(byteCount: Int, byteCountMax: Int)
+  /// An invitation that cannot be used; the text says why. Nothing was joined.
+  case badInvitation(String)
+  /// The channel's rules do not let this node do that; the text says whose right it is. Nothing was changed.
+  case notPermitted(String)
   /// The node is in as many channels as it may be (64).
   case tooManyChannels(countMax: Int)
   /// As JSON the message has more than 30,000 bytes. Nothing was sent.
@@ -91,6 +95,8 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
     case .announcementTooLong(let byteCount, let byteCountMax):
       "the announcement has \(byteCount) bytes, at most \(byteCountMax) fit: nothing was sent; say less, or send it as "
         + "a message"
+    case .badInvitation(let reason): reason
+    case .notPermitted(let reason): reason
     case .tooManyChannels(let countMax): "a node can be in \(countMax) channels: leave one first"
     case .messageTooLong(let byteCount, let byteCountMax):
       "the message is \(byteCount) bytes as JSON; at most \(byteCountMax) fit: "

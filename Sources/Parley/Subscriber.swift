@@ -257,7 +257,7 @@ extension NodeEvent {
     case .voided(_, let ids): 256 + 80 * ids.count
     case .counted(_, let messages): messages.reduce(256) { $0 + 512 + 2 * $1.json.utf8.count }
     case .stateChanged, .joined, .left, .memberChanged, .impostor, .delivered, .expired, .dropped, .roleChanged,
-      .closed:
+      .closed, .keysChanged, .refused:
       256
     }
   }
@@ -274,6 +274,7 @@ extension NodeEvent {
       name == channel
     case .message(let message): message.channel == channel
     case .delivered(let name, _, _): name == channel
+    case .keysChanged(let name, _), .refused(let name, _, _): name == channel
     case .expired: false
     }
   }

@@ -334,6 +334,13 @@ public struct NodeStatus: Sendable, Equatable {
   }
 }
 
+/// Why a member of an owned channel tells somebody nothing.
+public enum RefusalReason: String, Sendable, CaseIterable {
+  case removed, banned
+  /// No invitation counts with which this node came.
+  case notAdmitted = "not_admitted"
+}
+
 /// What happens, as it happens.
 public enum NodeEvent: Sendable, Equatable {
   /// The connection state is another now; why, in a sentence for people.
@@ -371,6 +378,10 @@ public enum NodeEvent: Sendable, Equatable {
   case announced(ChannelName, Announcement?)
   /// The owner has closed the channel: nobody else says anything in it.
   case closed(ChannelName)
+  /// The channel's secret is another now: what is said from here on is sealed under this generation of it.
+  case keysChanged(ChannelName, generation: UInt64)
+  /// This member tells this node nothing of the channel, and why.
+  case refused(ChannelName, by: PeerID, RefusalReason)
   /// This subscriber read too slowly: so many events are missing here. The messages among them, if it is of the kind
   /// that can miss any, come again from `events(since:)` with this cursor.
   case dropped(Int, since: UInt64)

@@ -14,6 +14,8 @@ import Synchronization
 /// | `incarnation` | decimal and a line feed |
 /// | `display-name` | UTF-8 and a line feed |
 ///
+/// For an owned channel's file see `OwnedChannelFile`.
+///
 /// A channel's file is named with the base32 of BLAKE2b-128(`parley/1/file` ‖ ChannelID), so a listing says no names.
 package final class Profile: Sendable {
   private static let identityMark = Array("PARLEYID".utf8)
@@ -87,6 +89,7 @@ package final class Profile: Sendable {
 
 extension Profile {
   package func saveChannel(_ keys: ChannelKeys) throws(ProfileError) {
+    if let file = OwnedChannelFile.encode(keys) { return try channels.write(file, to: Self.fileName(of: keys.id)) }
     let name = Array(keys.name.text.utf8)
     let file = SecretBytes(byteCount: Self.channelHeadByteCount + name.count) { place in
       place.copyBytes(from: Self.channelMark + [keys.isOpen ? 1 : 0])
@@ -94,6 +97,12 @@ extension Profile {
       UnsafeMutableRawBufferPointer(rebasing: place[41...]).copyBytes(from: keys.id.bytes + name)
     }
     try channels.write(file, to: Self.fileName(of: keys.id))
+  }
+
+  /// Keeps what has changed of a channel that is saved; nothing when it has been left.
+  package func updateChannel(_ keys: ChannelKeys) throws(ProfileError) {
+    guard try channels.read(Self.fileName(of: keys.id)) != nil else { return }
+    try saveChannel(keys)
   }
 
   /// False when the channel was not saved.
@@ -119,6 +128,13 @@ extension Profile {
   private static func channel(
     _ file: SecretBytes, fileName: String, path: String
   ) throws(ProfileError) -> ChannelKeys {
+    if OwnedChannelFile.isOne(file) {
+      let keys = try OwnedChannelFile.decode(file, path: path)
+      guard Self.fileName(of: keys.id) == fileName else {
+        throw .damaged(path: path, reason: "its identifier and its file's name do not belong together")
+      }
+      return keys
+    }
     let nameByteCounts = 1...Limit.channelNameByteCountMax
     guard nameByteCounts.contains(file.byteCount - channelHeadByteCount) else {
       throw .damaged(path: path, reason: "it is \(file.byteCount) bytes long")

@@ -38,6 +38,8 @@ public final class SimulatedNetwork {
     let from: Address
     let content: Content
     let byteCount: Int
+    /// Of an owned channel: under which it is sealed.
+    var generation: GenerationID?
 
     enum Content {
       case read([DatagramFrame])

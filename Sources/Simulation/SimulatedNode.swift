@@ -9,6 +9,8 @@ final class SimulatedNode {
   let sealer: NodeSealer
   var peer: PeerID { sealer.peer }
   let store: SimulatedStore
+  /// Of owned channels; on the disk.
+  var keyrings: [ChannelID: SimulatedKeyring] = [:]
   let clock: SimulatedClock
   let fault: SimulatedFault?
   unowned let network: SimulatedNetwork

@@ -69,6 +69,26 @@ final class FakeNode: NodeServing {
 
   func stop() async { stopping.continuation.finish() }
 
+  func create(_ name: ChannelName) async throws(ParleyError) { try note("create \(name)") }
+
+  func join(invitation: String) async throws(ParleyError) -> ChannelName {
+    try note("join by \(invitation)")
+    do { return try ChannelName("team") } catch { throw .badName(error) }
+  }
+
+  func invite(
+    to name: ChannelName, as role: InvitedRole, expiringAfter seconds: Int?, uses: Int?
+  ) async throws(ParleyError) -> InvitationLink {
+    try note("invite \(name) \(role) \(seconds ?? 0) \(uses ?? 0)")
+    return InvitationLink(
+      channel: name, role: role, expires: 1_700_000_000_000, uses: nil, link: "parley://join/team#abc", code: nil)
+  }
+
+  func rotate(_ name: ChannelName) async throws(ParleyError) -> UInt64 {
+    try note("rotate \(name)")
+    return 7
+  }
+
   func join(_ name: ChannelName, secret: ChannelSecret, organiser: OrganiserKey?) async throws(ParleyError) {
     let organiser = organiser.map { " \($0)" } ?? ""
     switch secret {

@@ -42,6 +42,19 @@ extension HTTPTests.RouteTests {
       call: "set organiser team -", answer: #""channel":"team""#),
     Case(method: "GET", target: "/v1/token", status: 200, call: nil, answer: #"{"token":null}"#),
     Case(
+      method: "POST", target: "/v1/owned-channels", body: #"{"name":"team"}"#, status: 201, call: "create team",
+      answer: #""name":"team","owner":"\#(FakeNode.ana.text)""#),
+    Case(
+      method: "POST", target: "/v1/channels/team/invitations",
+      body: #"{"role":"admin","expires_after":60,"uses":30}"#, status: 201, call: "invite team admin 60 30",
+      answer: #""link":"parley://join/team#abc","role":"admin","expires":1700000000000,"uses":null"#),
+    Case(
+      method: "POST", target: "/v1/invitations", body: #"{"link":"parley://join/team#abc"}"#, status: 201,
+      call: "join by parley://join/team#abc", answer: #""name":"team","open":false"#),
+    Case(
+      method: "POST", target: "/v1/channels/team/keys", status: 200, call: "rotate team",
+      answer: #"{"channel":"team","generation":7}"#),
+    Case(
       method: "DELETE", target: "/v1/channels/team", status: 200, call: "leave team", answer: #"{"channel":"team"}"#),
     Case(
       method: "GET", target: "/v1/channels/a%2Fb%20%C3%A9%25/members", status: 200, call: "members a/b é%",

@@ -55,7 +55,7 @@ import Testing
     ("CSodium", ["Hashing", "Sealing"]), ("CCrypto", ["Hashing"]), ("CSQLite", ["Store"]), ("CUV", ["Sockets"]),
     ("CJansson", ["Wire"]), ("CUTF8Proc", ["Vocabulary"]), ("CICU", ["Vocabulary"]), ("CMicroHTTPD", ["LocalAPI"]),
     ("CCurl", ["App"]),
-    ("CEdit", ["App"]), ("CLinux", ["Disk", "Pictures"]),
+    ("CEdit", ["App"]), ("CQREncode", ["Parley"]), ("CLinux", ["Disk", "Pictures"]),
   ])
   func cLibrariesStayInTheirRooms(_ library: String, _ rooms: [String]) throws {
     let importLine = try Regex("(?m)^[^/\\n]*\\bimport \(library)\\b")

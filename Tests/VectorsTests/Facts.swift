@@ -59,6 +59,15 @@ enum Facts {
       signature: ana.sign(context: context, channel: kitchen.id, log: instance, object: object), object: object)
   }
 
+  static let statement: Signed = {
+    let object = GenerationStatement(
+      author: ana.peerID, id: GenerationID(number: 3, hash: Bytes32(repeatElement(0x77, count: 32))!)
+    ).encoded
+    let signature = ana.sign(
+      context: GenerationStatement.context, channel: kitchen.id, log: GenerationStatement.instance, object: object)
+    return Signed(signature: signature, object: object)
+  }()
+
   static func entry(
     number: UInt64, lamport: UInt64, timestamp: UInt64 = 1_615_539_916_000, isHidden: Bool = false,
     _ items: [(UInt64, [UInt8])]

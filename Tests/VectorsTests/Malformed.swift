@@ -180,6 +180,7 @@ struct Malformed {
   private static var session: [Malformed] {
     let channel = Facts.kitchen.id.bytes
     let key = Facts.ana.peerID.bytes + Facts.instance.bytes
+    let secretAndSignature = [UInt8](repeating: 3, count: 32 + 64)
     return [
       Malformed("session message of nothing", "session", [], "truncated", "message type"),
       Malformed("heads, no channel", "session", [1, 0], "truncated", "channel"),
@@ -192,6 +193,19 @@ struct Malformed {
         "summary, a bucket twice", "session",
         [13] + channel + [7] + [UInt8](repeating: 1, count: 16) + [7] + [UInt8](repeating: 2, count: 16), "malformed",
         "bucket"),
+      Malformed(
+        "generation, statement cut", "session", [14] + channel + secretAndSignature + [1], "truncated", "author"),
+      Malformed(
+        "generation, number too large", "session",
+        [14] + channel + secretAndSignature + channel + [0xC0, 0, 0, 1, 0, 0, 0, 0] + channel, "out_of_range",
+        "generation"),
+      Malformed(
+        "generation with a byte more", "session", [14] + channel + secretAndSignature + channel + [1] + channel + [0],
+        "trailing", ""),
+      Malformed("refused without a reason", "session", [15] + channel, "truncated", "reason"),
+      Malformed("refused for no reason", "session", [15] + channel + [0], "out_of_range", "reason"),
+      Malformed("refused for an unknown reason", "session", [15] + channel + [4], "out_of_range", "reason"),
+      Malformed("refused with a byte more", "session", [15] + channel + [1, 0], "trailing", ""),
       Malformed("summary, a digest cut", "session", [13] + channel + [7, 1, 2], "truncated", "digest"),
       Malformed("heads with a byte more", "session", [1] + channel + [0, 0, 0], "trailing", ""),
       Malformed("257 ranges", "session", [2] + channel + [0, 0x41, 0x01], "too_many", "ranges"),

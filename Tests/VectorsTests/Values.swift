@@ -135,6 +135,13 @@ extension SessionMessage {
         JSONValue.object([JSONMember("bucket", UInt64($0.key)), JSONMember("digest", hex: $0.value.bytes)])
       }
       return type("summary", [JSONMember("channel", hex: channel.bytes), JSONMember("buckets", .array(list))])
+    case .generation(let channel, let signed, let secret):
+      return type(
+        "generation",
+        [JSONMember("channel", hex: channel.bytes), JSONMember("secret", hex: secret.bytes)] + signed.members)
+    case .refused(let channel, let reason):
+      return type(
+        "refused", [JSONMember("channel", hex: channel.bytes), JSONMember("reason", UInt64(reason.rawValue))])
     case .want(let channel, let request, let ranges):
       let list = ranges.map {
         JSONValue.object($0.key.members + [JSONMember("from", $0.from), JSONMember("through", $0.through)])

@@ -9,6 +9,7 @@ ENTRY_BYTES_MAX = 31_600
 MESSAGES_PER_ENTRY_MAX = 256
 MESSAGE_BYTES_LEFT_MIN = 34
 DIGEST_BYTES = 16
+GENERATION_MAX = 0xFFFF_FFFF
 
 
 def shown(data):
@@ -48,6 +49,17 @@ def live(data):
         "counter": reader.varint("counter"),
         "json": shown(reader.block("json", MESSAGE_BYTES_MAX)),
     }
+    reader.finish()
+    return value
+
+
+def statement(data):
+    """Who made a generation of an owned channel."""
+    reader = Reader(data)
+    value = {"author": reader.bytes(32, "author").hex(), "generation": reader.varint("generation")}
+    if value["generation"] > GENERATION_MAX:
+        raise Refused("out_of_range", "generation")
+    value["hash"] = reader.bytes(32, "hash").hex()
     reader.finish()
     return value
 

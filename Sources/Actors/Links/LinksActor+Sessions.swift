@@ -69,14 +69,16 @@ extension LinksActor {
     halfOpen.removeAll { $0 == connection.id }
     connection.stage = .open(session)
     // A channel may have been left while hands were shaken.
-    let channels = session.channels.filter { keys[$0] != nil }
+    let channels = session.channels.filter { channel in
+      keys[channel] != nil && (session.purpose == .chat || machine.trusts(session.peer, in: channel))
+    }
     guard !channels.isEmpty else { return transport.close(connection.id, afterWrites: false) }
     endOldest(of: session.peer, session.purpose, but: connection)
     byLink[connection.link] = connection
     let purpose = session.purpose
     let facts = SessionFacts(
       peer: session.peer, instance: session.instance, channels: channels, isInitiator: session.isInitiator,
-      remote: connection.remote)
+      remote: connection.remote, generations: session.generations.filter { keys[$0.key]?.ownership != nil })
     switch purpose {
     case .chat: step(.sessionOpened(connection.link, facts))
     case .media:
@@ -139,20 +141,32 @@ extension LinksActor {
   private func check(_ proofs: [Bytes32], _ connection: Connection) {
     guard let session = connection.session else { return }
     let claimed = Set(proofs)
-    let proven = keys.values.filter { channelKeys in
-      let expected = SessionProof.make(channelKeys, role: session.role.other, h: session.handshakeHash)
-      return claimed.contains(Bytes32(expected)!)
+    var proven: [ChannelID: GenerationID] = [:]
+    for channelKeys in keys.values {
+      // The newest first.
+      let known = channelKeys.generations.first { generation in
+        let expected = SessionProof.make(
+          generation, of: channelKeys.id, role: session.role.other, h: session.handshakeHash)
+        return claimed.contains(Bytes32(expected)!)
+      }
+      if let known { proven[channelKeys.id] = known.id }
     }
     guard !proven.isEmpty else { return }
-    step(.channelsProven(connection.link, proven.map(\.id).sorted()))
+    let generations = proven.filter { keys[$0.key]?.ownership != nil }
+    step(.channelsProven(connection.link, proven.keys.sorted(), generations: generations))
   }
 
   func prove(_ link: LinkID, _ channels: [ChannelID]) {
     guard let session = byLink[link]?.session else { return }
-    let proofs = channels.compactMap { keys[$0] }.map {
-      Bytes32(SessionProof.make($0, role: session.role, h: session.handshakeHash))!
+    let proofs = channels.compactMap { keys[$0] }.flatMap { channelKeys in
+      channelKeys.generations.map { generation in
+        Bytes32(
+          SessionProof.make(generation, of: channelKeys.id, role: session.role, h: session.handshakeHash))!
+      }
     }
-    if !proofs.isEmpty { sendFrame(link, .prove(proofs)) }
+    for start in stride(from: 0, to: proofs.count, by: Limit.channelsPerNodeMax) {
+      sendFrame(link, .prove(Array(proofs[start...].prefix(Limit.channelsPerNodeMax))))
+    }
   }
 
   func sendFrame(_ link: LinkID, _ message: SessionMessage) {

@@ -11,6 +11,8 @@ package actor LinksActor {
   let identity: Identity
   let instance: Instance
   let switchboard: Switchboard
+  /// Keeps an owned channel's keys on the disk; must not block.
+  let keep: @Sendable (ChannelKeys) -> Void
   var machine: LinksMachine
   /// Of the channels that are open.
   var keys: [ChannelID: ChannelKeys] = [:]
@@ -42,8 +44,10 @@ package actor LinksActor {
   package nonisolated var unownedExecutor: UnownedSerialExecutor { transport.executor.asUnownedSerialExecutor() }
 
   package init(
-    _ machine: LinksMachine, identity: Identity, transport: any Transport, switchboard: Switchboard
+    _ machine: LinksMachine, identity: Identity, transport: any Transport, switchboard: Switchboard,
+    keep: @escaping @Sendable (ChannelKeys) -> Void = { _ in }
   ) {
+    self.keep = keep
     self.machine = machine
     self.identity = identity
     instance = machine.instance
@@ -83,10 +87,13 @@ package actor LinksActor {
     return tags.foreignCount(since: Instant(microseconds: now.microseconds - min(now.microseconds, 10_000_000)))
   }
 
-  private func take(_ letter: LinksMail) {
+  func take(_ letter: LinksMail) {
     switch letter {
     case .event(.channelOpened(let channel)): open(channel)
     case .event(.channelClosed(let channel)): close(channel)
+    case .event(.trustChanged(let channel, let trust)):
+      step(.trustChanged(channel, trust))
+      endMedia(ofRefused: trust)
     case .event(let event): step(event)
     case .install(let channelKeys): offered[channelKeys.id, default: (channelKeys, 0)].count += 1
     case .uninstall(let channel):
@@ -108,6 +115,7 @@ package actor LinksActor {
     guard openCounts[channel] == 1 else { return }
     keys[channel] = offered[channel]?.keys
     tags.reset()
+    restoreGenerations(channel)
     step(.channelOpened(channel))
   }
 
@@ -192,13 +200,16 @@ package actor LinksActor {
     guard let header = DatagramHeader.parse(bytes), header.instance != instance,
       let channel = tags.channel(header.tag, header.instance, keys, transport.now()),
       let channelKeys = keys[channel],
-      let body = DatagramSealer.open(bytes, channel: channelKeys),
+      let generation = channelKeys.generation(tag: header.tag, of: header.instance),
+      let body = DatagramSealer.open(bytes, generation: generation),
       let frames = try? DatagramFrame.decodeAll(body)
     else { return }
     // Datagrams are let go while messaging has too much to do: whoever misses something asks for it.
     guard switchboard.messaging.count < BacklogRule.datagramCountMax else { return }
     currentHeader = bytes[..<DatagramHeader.byteCount]
-    step(.datagramOpened(channel, header.instance, from: address, frames))
+    step(
+      .datagramOpened(
+        channel, header.instance, from: address, frames, under: channelKeys.ownership == nil ? nil : generation.id))
   }
 
   private func seal(_ channel: ChannelID, _ frames: [OutboundFrame], _ direct: DirectFor?) -> [UInt8]? {
@@ -241,7 +252,7 @@ package actor LinksActor {
       if let datagram = seal(channel, frames, nil) { transport.multicast(datagram) }
     case .unicast(let channel, let address, let frames, let direct):
       if let datagram = seal(channel, frames, direct) { transport.send(datagram, to: address) }
-    case .verify(let channel, let claim, let address): verify(claim, channel, address)
+    case .verify(let channel, let claim, let address, let generation): verify(claim, channel, address, generation)
     case .openDirect(let channel, let sealed, let address, let author, let instance):
       guard let channelKeys = keys[channel],
         let plain = DatagramSealer.openDirect(
@@ -266,16 +277,24 @@ package actor LinksActor {
         schedule()
       }
     case .tell(let event): switchboard.post(event)
+    case .drawGeneration(let channel, let number): drawGeneration(channel, number)
+    case .checkGeneration(let channel, let signed, let secret, let peer):
+      checkGeneration(channel, signed, secret, from: peer)
+    case .sendUnder(let channel, let id): sendUnder(channel, id)
+    case .handOver(let link, let channel, let id): handOver(link, channel, id)
+    case .refusalHeard(let channel, let peer, let reason): switchboard.notices(.refused(channel, peer, reason))
     }
   }
 
-  private func verify(_ claim: LiveClaim, _ channel: ChannelID, _ address: Address?) {
+  private func verify(
+    _ claim: LiveClaim, _ channel: ChannelID, _ address: Address?, _ generation: GenerationID?
+  ) {
     let (author, instance, _) = claim.origin
     guard
       Signature.verify(
         claim.signed.signature, by: author, context: claim.context, channel: channel, log: instance,
         object: claim.signed.object)
     else { return }
-    step(.claimVerified(channel, claim, from: address))
+    step(.claimVerified(channel, claim, from: address, under: generation))
   }
 }

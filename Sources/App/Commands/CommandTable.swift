@@ -2,7 +2,7 @@
 enum CommandTable {
   static let sections: [(title: String, commands: [Command])] = [
     ("Talk", [chat, send, tell, hand, history, search, watch]),
-    ("Channels", [join, leave, channels, members]),
+    ("Channels", [create, invite, join, leave, channels, members, rotate]),
     ("Roles", [role, admin, mute, unmute, remove, ban, unban, transfer, lower, announce, close]),
     ("Files", [share, unshare, media, files, download, downloads]),
     ("The node", [up, down, status, id]),
@@ -29,6 +29,8 @@ enum CommandTable {
       .init(name: "--history-days", value: "D", help: "keep what was received in the last D days; else 30"),
       .init(name: "--history-entries", value: "N", help: "keep the last N entries of each channel; else 100000"),
       .init(name: "--outbox-seconds", value: "S", help: "give up messages that waited S seconds; else 604800, 7 days"),
+      .init(
+        name: "--rotate-every", value: "TIME", help: "new secrets for channels of yours so often, such as 30d"),
       .init(name: "--upload-limit", value: "RATE", help: "send files at so many bytes a second, such as 5M"),
       .init(name: "--download-limit", value: "RATE", help: "fetch files at so many bytes a second, such as 20M"),
       .init(
@@ -63,9 +65,40 @@ enum CommandTable {
 
   // MARK: Channels
 
-  static let join = Command(
-    name: "join", arguments: [.init("CHANNEL")],
+  static let create = Command(
+    name: "create", arguments: [.init("CHANNEL")], summary: "make a channel that you own; others come in by invitation",
+    details: "Nobody can guess its secret. A second channel of that name is another channel.",
+    examples: [.init("parley create physics", "and be in it")], run: ChannelCommands.create)
+
+  static let invite = Command(
+    name: "invite", arguments: [.init("CHANNEL")],
     options: [
+      .init(name: "--role", value: "ROLE", help: "member or admin; else member"),
+      .init(name: "--expires", value: "TIME", help: "until when it counts, such as 30m, 8h or 7d; else for ever"),
+      .init(name: "--uses", value: "N", help: "how many may come with it; else any number"),
+      .init(name: "--no-qr", help: "the link alone"),
+    ],
+    summary: "print a link and a QR code that let others into a channel of yours",
+    details: """
+      Whoever has the link can join, so show it to nobody else. A member who is removed keeps a link
+      that still counts: give links that expire.
+      """,
+    examples: [
+      .init("parley invite physics --expires 8h --uses 30", "for a class"),
+      .init("parley invite physics --role admin --uses 1", "for somebody who shall help you"),
+      .init("parley invite physics --no-qr", "the link alone"),
+    ], run: ChannelCommands.invite)
+
+  static let rotate = Command(
+    name: "rotate", arguments: [.init("CHANNEL")], summary: "give a channel of yours a new secret",
+    details: "Members get it from each other, those that are away when they come back. Old invitations go on to count.",
+    examples: [.init("parley rotate physics", "when its secret may be known to others")], run: ChannelCommands.rotate)
+
+  static let join = Command(
+    name: "join", arguments: [.init("CHANNEL or LINK", .optional)],
+    options: [
+      .init(
+        name: "--link-file", value: "F", help: "join by the invitation in the first line of F; - for standard input"),
       .init(name: "--open", help: "an open channel: anyone who guesses its name can read it"),
       .init(
         name: "--passphrase-file", value: "F",
@@ -78,11 +111,15 @@ enum CommandTable {
     details: """
       With neither option the passphrase is asked for at the terminal. Who has the same
       passphrase for the same name is in the same channel; nobody else can read it.
+      Without CHANNEL it asks for the link of an invitation. Others on this machine can see a link
+      that is given as an argument: let it ask, or use --link-file.
       """,
     examples: [
       .init("parley join team", "asks for the passphrase"),
       .init("parley join lobby --open", "anyone may join"),
       .init("parley join team --passphrase-file ~/team.txt", "for scripts"),
+      .init("parley join", "asks for the link of an invitation"),
+      .init("parley join --link-file link.txt", "the link from a file"),
     ], run: ChannelCommands.join)
 
   static let leave = Command(

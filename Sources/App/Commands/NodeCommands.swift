@@ -27,6 +27,7 @@ enum NodeCommands {
     settings.downloadByteRateMax = try invocation.byteCount("--download-limit", in: 65_536...1 << 40)
     settings.partByteCountMax = try invocation.byteCount("--parts-limit", in: 0...1 << 50)
     settings.tokenFile = invocation.value("--token-file").map { Home.absolute($0) }
+    settings.rotateEverySeconds = try invocation.value("--rotate-every").map { Int(try ChannelCommands.seconds($0)) }
     if let name = invocation.value("--name") {
       do { settings.displayName = try DisplayName(name).text } catch { throw Failure(.usage, "--name: \(error)") }
     }

@@ -115,11 +115,24 @@ enum Presenter {
       let text = body.escapedText.split(separator: "\n", omittingEmptySubsequences: false).joined(separator: "\n    ")
       return Terminal.bold("· announcement\(place) by \(author): ") + text
     case "closed": return Terminal.dim("· \(channel) is closed: only its owner can still write in it")
+    case "keys_changed":
+      return Terminal.dim("· \(channel) has a new key (generation \(data["generation"]?.integer ?? 0))")
+    case "refused":
+      let peer = fingerprint(ofPeer: data["peer_id"]?.string)
+      return Terminal.dim("· \(peer) tells you nothing of \(channel): \(refusal(data["reason"]?.string))")
     case "dropped":
       return Terminal.dim(
         "· \(data["count"]?.integer ?? 0) events other than messages are missing here: this was too slow"
       )
     default: return nil
+    }
+  }
+
+  private static func refusal(_ reason: String?) -> String {
+    switch reason {
+    case "removed": "you were removed"
+    case "banned": "you are banned"
+    default: "no invitation of yours counts"
     }
   }
 

@@ -14,6 +14,10 @@ package struct LinksMachine: Sendable {
   var fragments = FragmentPool()
   var kept: PeerID?
   var introductions = Introductions()
+  /// Those of `channels` that have generations.
+  var owned: [ChannelID: OwnedChannel] = [:]
+  /// How old a generation may get before we make the next one, where we may; nil: as old as it likes.
+  package var rotateEvery: Span?
   /// When to dial the kept peer again whose session was lost.
   var redialAt: Instant?
   var redialDelay = SessionRule.redialFirst
@@ -45,17 +49,24 @@ package struct LinksMachine: Sendable {
     case .channelOpened(let channel): return open(channel) + dialIntroductions(now)
     case .channelClosed(let channel):
       channels.remove(channel)
+      owned[channel] = nil
       for peer in peers.keys { peers[peer]!.channels.remove(channel) }
       return []
-    case .datagramOpened(let channel, let instance, let address, let frames):
-      return datagram(channel, instance, address, frames)
-    case .claimVerified(let channel, let claim, let address): return verified(claim, channel, address, now)
+    case .datagramOpened(let channel, let instance, let address, let frames, let generation):
+      return datagram(channel, instance, address, frames, generation, now)
+    case .claimVerified(let channel, let claim, let address, let generation):
+      return verified(claim, channel, address, generation, now)
     case .directOpened(let channel, let peer, let instance, let address, let message):
       return direct(message, channel, peer, instance, address, now)
     case .sessionOpened(let link, let facts): return opened(link, facts, now)
     case .sessionClosed(let link, _): return closed(link, now)
     case .sessionMessage(let link, let message): return received(message, link, now)
-    case .channelsProven(let link, let proven): return proved(proven, link)
+    case .channelsProven(let link, let proven, let generations): return proved(proven, generations, link)
+    case .generationsRestored(let channel, let founder, let known, let age):
+      return restored(channel, founder, known, age, now)
+    case .generationAdded(let channel, let generation, let peer): return added(generation, channel, from: peer, now)
+    case .trustChanged(let channel, let trust): return trustChanged(trust, channel, now)
+    case .rotate(let channel, let refused): return rotate(channel, refusing: refused, now)
     case .multicast(let channel, let frames): return multicast(channel, frames)
     case .unicast(let channel, let peer, let frames, let parts): return unicast(channel, peer, frames, parts)
     case .send(let peer, let message): return send(message, to: peer, now)
@@ -145,24 +156,31 @@ package struct LinksMachine: Sendable {
   // MARK: Datagrams
 
   private mutating func datagram(
-    _ channel: ChannelID, _ instance: Instance, _ address: Address, _ frames: [DatagramFrame]
+    _ channel: ChannelID, _ instance: Instance, _ address: Address, _ frames: [DatagramFrame],
+    _ generation: GenerationID?, _ now: Instant
   ) -> [LinksEffect] {
     guard channels.contains(channel), instance != self.instance else { return [] }
     var effects: [LinksEffect] = []
     var author = instances[instance]
+    if let author, !admits(author, to: channel) { return [] }
+    let isLate = isLate(generation, channel)
+    if isLate, let author, let generation, owned[channel]!.held[author] != owned[channel]!.current {
+      effects += noteLag(author, generation, nextCounter, in: channel, now)
+    }
     for frame in frames {
+      if isLate, !isReadLate(frame, of: author, channel, now) { continue }
       switch frame {
       case .presence(let signed):
         guard let presence = try? Presence(decoding: signed.object[...]), presence.instance == instance,
           isFresh(presence.author, instance, presence.counter, channel)
         else { continue }
         author = presence.author
-        effects.append(.verify(channel, .presence(presence, signed), from: address))
+        effects.append(.verify(channel, .presence(presence, signed), from: address, under: generation))
       case .live(let signed):
         guard let live = try? LiveObject(decoding: signed.object[...]), live.instance == instance,
           isFresh(live.author, instance, live.counter, channel)
         else { continue }
-        effects.append(.verify(channel, .live(live, signed), from: address))
+        effects.append(.verify(channel, .live(live, signed), from: address, under: generation))
       case .entry(let bytes): effects.append(.tell(.messaging(.entryHeard(channel, bytes, from: author))))
       case .fragment(let fragment):
         guard let bytes = fragments.add(fragment, channel, instance) else { continue }
@@ -180,15 +198,27 @@ package struct LinksMachine: Sendable {
     return effects
   }
 
+  /// Under a key that those have who were removed meanwhile, nothing is read that nobody signed or that comes from
+  /// nobody known, and after a while only who is there.
+  private func isReadLate(
+    _ frame: DatagramFrame, of author: PeerID?, _ channel: ChannelID, _ now: Instant
+  ) -> Bool {
+    switch frame {
+    case .presence: true
+    case .live, .entry, .fragment, .direct: author != nil && isOverlapping(channel, now)
+    case .suspect, .whoHas: false
+    }
+  }
+
   private func isFresh(_ author: PeerID, _ instance: Instance, _ counter: UInt64, _ channel: ChannelID) -> Bool {
     peers[author]?.liveWindow(of: instance, channel).isFresh(counter) ?? true
   }
 
   private mutating func verified(
-    _ claim: LiveClaim, _ channel: ChannelID, _ address: Address?, _ now: Instant
+    _ claim: LiveClaim, _ channel: ChannelID, _ address: Address?, _ generation: GenerationID?, _ now: Instant
   ) -> [LinksEffect] {
     let (author, instance, counter) = claim.origin
-    guard channels.contains(channel) else { return [] }
+    guard channels.contains(channel), admits(author, to: channel) else { return [] }
     if author == me {
       guard instance != self.instance, case .presence(let presence, _) = claim else { return [] }
       return [.tell(.login(.seenElsewhere(incarnation: presence.incarnation)))]
@@ -200,6 +230,15 @@ package struct LinksMachine: Sendable {
     guard var known = peers[author], known.instance == instance else { return effects }
     known.live[channel, default: ReplayWindow()].accept(counter)
     peers[author] = known
+    if let generation {
+      if isLate(generation, channel) {
+        effects += noteLag(author, generation, counter, in: channel, now)
+        // It cannot read what we would ask it. It is heard again as soon as it has caught up.
+        if !isOverlapping(channel, now) { return effects }
+      } else {
+        owned[channel]?.note(author, holds: generation)
+      }
+    }
     switch claim {
     case .presence(let presence, _):
       effects.append(.tell(.membership(.presenceHeard(channel, presence, overSession: address == nil))))

@@ -74,9 +74,9 @@ struct Session: Equatable, Sendable {
 }
 
 extension Session {
-  init(_ facts: SessionFacts, _ now: Instant) {
+  init(_ facts: SessionFacts, _ channels: [ChannelID], _ now: Instant) {
     self.init(
-      peer: facts.peer, instance: facts.instance, isInitiator: facts.isInitiator, channels: Set(facts.channels),
+      peer: facts.peer, instance: facts.instance, isInitiator: facts.isInitiator, channels: Set(channels),
       lastHeard: now, lastUsed: now)
   }
 }
@@ -190,7 +190,9 @@ extension LinksMachine {
     let dial = dials.removeValue(forKey: link)
     introductions.opened(link, facts.peer, isOurs: facts.peer == me, at: now)
     guard facts.peer != me, hasRoom(for: facts.peer) else { return [.close(link, afterWrites: false)] }
-    var effects: [LinksEffect] = []
+    let (shared, refusals) = admitted(facts, link)
+    if shared.isEmpty { return refuseAll(facts.peer, dial, link, refusals, now) }
+    var effects = refusals
     var known = peers[facts.peer] ?? PeerLink(instance: facts.instance, incarnation: 0)
     if known.instance != facts.instance {
       instances[known.instance] = nil
@@ -198,7 +200,7 @@ extension LinksMachine {
       known.startAgain(as: facts.instance)
     }
     instances[facts.instance] = facts.peer
-    known.channels.formUnion(facts.channels)
+    known.channels.formUnion(shared)
     if known.dial == link { known.dial = nil }
     known.reached = facts.remote
     if known.tcpPort == 0, facts.isInitiator { known.tcpPort = facts.remote.port }
@@ -209,7 +211,7 @@ extension LinksMachine {
       if standingIsSmallers, !newIsSmallers {
         // Heard to its end all the same: the other side may have written into it before it knew of both.
         peers[facts.peer] = known
-        sessions[link] = Session(facts, now)
+        sessions[link] = Session(facts, shared, now)
         return effects + hearOut(link, now) + checked(facts.peer)
       }
       effects += hearOut(standing, now)
@@ -220,17 +222,27 @@ extension LinksMachine {
     known.queuedByteCount = 0
     peers[facts.peer] = known
     if kept == facts.peer { redialDelay = SessionRule.redialFirst }
-    sessions[link] = Session(facts, now)
+    sessions[link] = Session(facts, shared, now)
     effects += queue.map { .sendFrame(link, $0) }
     let wasIntroduced = dial != nil && dial?.peer == nil
-    for channel in facts.channels {
+    for channel in shared {
       effects.append(
         .tell(.membership(.sessionOpened(channel, facts.peer, facts.instance, wasIntroduced: wasIntroduced))))
     }
     effects += checked(facts.peer)
+    effects += proved(facts.generations, by: facts.peer, in: shared)
     let unproven = channels.subtracting(facts.channels).sorted()
     if !unproven.isEmpty { effects.append(.prove(link, unproven)) }
     return effects + [.wake(at: now + SessionRule.tick)]
+  }
+
+  /// Nothing is left that we would share with this peer.
+  private mutating func refuseAll(
+    _ peer: PeerID, _ dial: Dial?, _ link: LinkID, _ refusals: [LinksEffect], _ now: Instant
+  ) -> [LinksEffect] {
+    if peers[peer]?.dial == link { peers[peer]!.dial = nil }
+    let isWaitedFor = dial?.peer == peer && peers[peer]?.session == nil
+    return refusals + [.close(link, afterWrites: true)] + (isWaitedFor ? failed(peer, now) : [])
   }
 
   /// Whoever opens one session after the other must not make us keep them all.
@@ -313,9 +325,12 @@ extension LinksMachine {
     return questions + redialKept(now) + dialIntroductions(now)
   }
 
-  mutating func proved(_ proven: [ChannelID], _ link: LinkID) -> [LinksEffect] {
+  mutating func proved(
+    _ proven: [ChannelID], _ generations: [ChannelID: GenerationID], _ link: LinkID
+  ) -> [LinksEffect] {
     guard var session = sessions[link] else { return [] }
     let new = Set(proven).intersection(channels).subtracting(session.channels)
+      .filter { admits(session.peer, to: $0) }
     guard !new.isEmpty else { return [] }
     session.channels.formUnion(new)
     sessions[link] = session
@@ -324,7 +339,7 @@ extension LinksMachine {
     return [.prove(link, new.sorted())]
       + new.sorted().map {
         .tell(.membership(.sessionOpened($0, session.peer, session.instance, wasIntroduced: false)))
-      }
+      } + proved(generations, by: session.peer, in: new.sorted())
   }
 
   mutating func received(_ message: SessionMessage, _ link: LinkID, _ now: Instant) -> [LinksEffect] {
@@ -364,6 +379,11 @@ extension LinksMachine {
     case .direct(let channel, let parts):
       guard session.channels.contains(channel), channels.contains(channel) else { return [] }
       return Self.passOn(parts, channel, peer)
+    case .generation(let channel, let signed, let secret):
+      guard session.channels.contains(channel), channels.contains(channel) else { return [] }
+      return received(signed, secret, channel, from: peer)
+    case .refused(let channel, let reason):
+      return refused(channel, reason, by: peer, link)
     case .peerMessage, .peerStored: return [.tell(.messaging(.sessionMessage(peer, message)))]
     }
   }
@@ -409,7 +429,9 @@ extension LinksMachine {
         nextPing += 1
       }
     }
-    effects += redialKept(now) + dialIntroductions(now)
+    effects +=
+      redialKept(now) + dialIntroductions(now) + callLagging(now) + recall(now)
+      + rotateOnSchedule(now)
     if let due = nextTick(now) { effects.append(.wake(at: due)) }
     return effects
   }
@@ -422,11 +444,12 @@ extension LinksMachine {
   private func nextTick(_ now: Instant) -> Instant? {
     let soon = now + SessionRule.tick
     if redialAt != nil || !introductions.isEmpty { return soon }
-    let due = sessions.map { link, session -> Instant in
+    var due = sessions.map { link, session -> Instant in
       guard peers[session.peer]?.session == link, session.endsAt == nil else { return soon }
       if let sent = session.pingSent { return sent + session.patience }
       return session.lastHeard + quiet(session.peer)
     }.min()
+    if let call = nextCall { due = due.map { min($0, call) } ?? call }
     return due.map { max($0, now + .milliseconds(50)) }
   }
 }

@@ -110,6 +110,12 @@ struct ChannelMembers: Equatable, Sendable {
     nextBeacon = min(nextBeacon, now + .milliseconds(100) + soon)
   }
 
+  /// All change keys at nearly the same moment: they speak one after the other.
+  mutating func noteKeys(_ now: Instant, _ jitter: inout Jitter) {
+    let span = min(MembershipRule.keysPerMember * members.count, MembershipRule.keysMax)
+    nextBeacon = min(nextBeacon, now + jitter.span(.milliseconds(0), span))
+  }
+
   /// As after joining.
   mutating func callOut(_ now: Instant) {
     burstIndex = 0

@@ -104,6 +104,9 @@ package enum MembershipRule {
   static let callingShare = 200
   /// Who hears a lost member again says so within this much a member.
   static let returnPerMember = Span.milliseconds(50)
+  /// After a change of keys each member speaks within this much a member, and at most…
+  static let keysPerMember = Span.milliseconds(5)
+  static let keysMax = Span.seconds(5)
   /// A wake that is later than this means that we did not run.
   static let sleep = Span.seconds(5)
   /// After the last one the dial decides.

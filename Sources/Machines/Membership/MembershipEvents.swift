@@ -51,6 +51,10 @@ package enum MembershipEvent: Equatable, Sendable {
   case governed(ChannelID, Governance)
   /// Our addresses are others than before, or we slept: say that we are there.
   case networkChanged
+  /// Nobody here any more, by the channel's acts.
+  case excluded(ChannelID, PeerID)
+  /// The channel's keys are others than before: who hears us only now shall know us soon.
+  case keysChanged(ChannelID)
   case woke
 }
 

@@ -85,6 +85,10 @@ package struct MembershipMachine: Sendable {
       return [beacon(channel, full: false, wantsAcknowledgement: true)]
     case .hiddenEntryStored(let channel, let entry): return stored(entry, channel)
     case .governed(let channel, let governance): return governed(channel, governance)
+    case .excluded(let channel, let peer): return excluded(channel, peer, now)
+    case .keysChanged(let channel):
+      channels[channel]?.noteKeys(now, &jitter)
+      return []
     case .networkChanged:
       return channels.keys.sorted().map { channel in
         channels[channel]!.callOut(now)
@@ -229,6 +233,16 @@ package struct MembershipMachine: Sendable {
     }
     channels[channel]!.put(member, live.author)
     return settle(channel, live.author, before, at: now)
+  }
+
+  private mutating func excluded(_ channel: ChannelID, _ peer: PeerID, _ now: Instant) -> [MembershipEffect] {
+    guard var member = channels[channel]?.members[peer] else { return [] }
+    let before = member.view(peer)
+    member.phase = .gone
+    // As after a goodbye: nobody misses it.
+    member.goodbye = max(member.goodbye, member.counter + 1)
+    channels[channel]!.put(member, peer)
+    return settle(channel, peer, before, at: now)
   }
 
   private mutating func probed(

@@ -82,7 +82,7 @@ extension MessagingMachine {
       return heardEntries(channel, request, entries, isLast, peer, now)
     case .peerMessage(let id, let json): return heardPeerMessage(id, json, peer)
     case .peerStored(let id): return peerStored(id, peer, now)
-    case .ping, .pong, .prove, .presence, .live, .closing, .direct: return []
+    case .ping, .pong, .prove, .presence, .live, .closing, .direct, .generation, .refused: return []
     }
   }
 
