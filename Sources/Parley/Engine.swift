@@ -37,6 +37,8 @@ final class Engine: Sendable {
     settings: NodeSettings, profile: Profile, instance: Instance, displayName: DisplayName, switchboard: Switchboard
   ) async throws(ParleyError) -> Engine {
     Sealing.initialize()
+    let transport: UVTransport
+    do { transport = try UVTransport() } catch { throw .network(error.description) }
     let introductions = try await Resolver.addresses(of: settings.peers)
     let storeThread = ThreadExecutor()
     let pause = Pause()
@@ -69,14 +71,14 @@ final class Engine: Sendable {
     }
     if let trouble = await store.setAside { switchboard.notices(.trouble(trouble)) }
     let engine = Engine(
-      profile, instance, switchboard, alarms, pause, store, storeThread, incarnation, introductions,
+      profile, instance, switchboard, alarms, pause, store, storeThread, transport, incarnation, introductions,
       MediaLimits(
         uploadByteRate: settings.uploadByteRateMax.map { UInt64($0) },
         downloadByteRate: settings.downloadByteRateMax.map { UInt64($0) },
         partByteCountMax: settings.partByteCountMax.map { UInt64($0) }),
       OutboxLimits(
         countMax: settings.outboxCountMax, byteCountMax: settings.outboxByteCountMax,
-        lifetime: .seconds(settings.outboxSeconds)), settings.pictures)
+        lifetime: .seconds(settings.outboxSeconds)), settings.pictures, settings.memberLimits)
     do {
       try await engine.links.start(
         TransportSettings(interfaces: settings.interfaces, tcpPort: settings.port))
@@ -112,8 +114,9 @@ final class Engine: Sendable {
 
   private init(
     _ profile: Profile, _ instance: Instance, _ switchboard: Switchboard, _ alarms: Alarms, _ pause: Pause,
-    _ store: StoreActor, _ storeThread: ThreadExecutor, _ incarnation: UInt64, _ introductions: [Address],
-    _ limits: MediaLimits, _ outbox: OutboxLimits, _ pictures: PictureSettings
+    _ store: StoreActor, _ storeThread: ThreadExecutor, _ transport: UVTransport, _ incarnation: UInt64,
+    _ introductions: [Address],
+    _ limits: MediaLimits, _ outbox: OutboxLimits, _ pictures: PictureSettings, _ members: MemberLimits
   ) {
     let me = profile.identity.peerID
     self.switchboard = switchboard
@@ -128,12 +131,11 @@ final class Engine: Sendable {
     landDisk = DiskActor(executor: landThread)
     self.incarnation = incarnation
     self.introductions = introductions
-    let transport = UVTransport()
     media = MediaActor(
       switchboard, serveDisk: serveMail, landDisk: landMail, limits: limits, executor: transport.executor,
       wake: { alarms.wake(0, at: $0) })
     links = LinksActor(
-      LinksMachine(me: me, instance: instance), identity: profile.identity, transport: transport,
+      LinksMachine(me: me, instance: instance, limits: members), identity: profile.identity, transport: transport,
       switchboard: switchboard)
     login = LoginActor(switchboard)
     membership = MembershipActor(
@@ -141,7 +143,8 @@ final class Engine: Sendable {
         me: me, instance: instance, nonceKey: Sealing.randomBytes(32), seed: Sealing.randomUInt64()),
       switchboard, executor: transport.executor)
     messaging = MessagingActor(
-      MessagingMachine(me: me, instance: instance, seed: Sealing.randomUInt64(), outbox: outbox), profile.identity,
+      MessagingMachine(
+        me: me, instance: instance, seed: Sealing.randomUInt64(), outbox: outbox, members: members), profile.identity,
       switchboard, executor: transport.executor)
   }
 

@@ -35,6 +35,7 @@ final class Hub: Sendable {
     var diskTrouble: String?
     var holders: [MediaID: Set<PeerID>] = [:]
     var media: [ChannelID: AnnouncedMedia] = [:]
+    var suspicions: [ChannelID: Suspicions] = [:]
     /// Messages that were stored but are malformed: shown to nobody.
     var malformedCount = 0
   }
@@ -48,12 +49,15 @@ final class Hub: Sendable {
   private let state = Mutex(State())
   private let trouble: @Sendable (String) -> Void
   private let aborted: @Sendable () -> Void
+  private let sharesMax: Int
 
   init(
-    me: PeerID, instance: Instance, trouble: @escaping @Sendable (String) -> Void,
+    me: PeerID, instance: Instance, sharesMax: Int = MemberLimits().shares,
+    trouble: @escaping @Sendable (String) -> Void,
     aborted: @escaping @Sendable () -> Void
   ) {
     self.aborted = aborted
+    self.sharesMax = sharesMax
     self.me = me
     self.instance = instance
     self.trouble = trouble
@@ -73,6 +77,7 @@ final class Hub: Sendable {
         $0.channels[channel] = nil
         $0.online[channel] = nil
         $0.media[channel] = nil
+        $0.suspicions[channel] = nil
         $0.secrets[channel] = nil
         $0.deliveries[channel] = nil
         $0.own[channel] = nil
@@ -81,6 +86,7 @@ final class Hub: Sendable {
       emit(.left(name))
     case .member(let channel, let view): member(channel, view)
     case .messaging(let notice): messaging(notice)
+    case .overLimit(let channel, let peer, let excess): overLimit(channel, peer, excess)
     case .interfaces(let lines): state.withLock { $0.interfaces = lines }
     case .holder(_, let media, let peer):
       state.withLock { state in
@@ -142,11 +148,32 @@ final class Hub: Sendable {
   /// Others who are online there.
   func presentCount(in channel: ChannelID) -> Int { state.withLock { $0.online[channel]?.count ?? 0 } }
 
+  /// The channel's name, if we are in it.
+  func noted(_ excess: MemberExcess, of peer: PeerID, in channel: ChannelID) -> ChannelName? {
+    state.withLock { state in
+      guard let name = state.channels[channel]?.name else { return nil }
+      _ = state.suspicions[channel, default: Suspicions()].note(excess, of: peer)
+      return name
+    }
+  }
+
+  private func equivocated(_ channel: ChannelID, _ proof: EquivocationProof) {
+    let name = state.withLock { state -> ChannelName? in
+      guard let name = state.channels[channel]?.name else { return nil }
+      state.suspicions[channel, default: Suspicions()].note(proof)
+      return name
+    }
+    guard let name else { return }
+    emit(.equivocated(name, proof.key.author, Equivocation(proof)))
+  }
+
   func value(_ view: MemberView, in channel: ChannelID) -> Member {
+    let excesses = state.withLock { $0.suspicions[channel]?.excesses(of: view.peer) ?? [] }
     let recognition = people.recognition(of: view.peer, named: view.displayName.text, in: channel)
     return Member(
       peer: view.peer, displayName: view.displayName.text, status: view.isOnline ? .online : .offline,
-      isHandRaised: view.isHandRaised && !recognition.isBlocked, isSelf: view.peer == me, recognition: recognition)
+      isHandRaised: view.isHandRaised && !recognition.isBlocked, isSelf: view.peer == me, recognition: recognition,
+      excesses: excesses)
   }
 
   private func messaging(_ notice: MessagingNotice) {
@@ -163,6 +190,8 @@ final class Hub: Sendable {
         if state.deliveredPeerMessages.count > 1_024 { state.deliveredPeerMessages.removeFirst() }
       }
       emit(.delivered(nil, id, to: peer))
+    case .overLimit(let channel, let peer, let excess): overLimit(channel, peer, excess)
+    case .equivocated(let channel, let proof): equivocated(channel, proof)
     case .peerExpired(let peer, let id): emit(.expired(id, to: peer))
     case .stored, .queued, .failed: break
     }
@@ -187,7 +216,16 @@ final class Hub: Sendable {
   /// Remembers what media a message announces.
   func note(_ message: Message, in channel: ChannelID) {
     guard let media = message.media else { return }
-    state.withLock { $0.media[channel, default: AnnouncedMedia()].note(media.id, message) }
+    let isTooMuch = state.withLock { state in
+      state.media[channel, default: AnnouncedMedia()].note(media.id, message, countMaxEach: sharesMax)
+    }
+    if isTooMuch, message.sender != me, !isKnown(.shares, message.sender, channel) {
+      overLimit(channel, message.sender, .shares)
+    }
+  }
+
+  private func isKnown(_ excess: MemberExcess, _ peer: PeerID, _ channel: ChannelID) -> Bool {
+    state.withLock { $0.suspicions[channel]?.excesses(of: peer).contains(excess) ?? false }
   }
 
   /// The messages that announce media in a channel, oldest first, one a media ID.
@@ -209,13 +247,15 @@ final class Hub: Sendable {
   /// The messages of an entry that are well-formed. Others are counted and shown to nobody; those of a blocked author
   /// are not shown here.
   func messages(_ entry: Entry, channel: ChannelID, name: ChannelName, cursor: UInt64) -> [Message] {
-    guard !people.isBlocked(entry.key.author) else { return [] }
+    guard !people.isBlocked(entry.key.author),
+      state.withLock({ $0.suspicions[channel]?.isVoid(entry.key, entry.number) != true })
+    else { return [] }
     let holders = deliveredTo(channel, entry.key, entry.number)
     var messages: [Message] = []
     for (index, item) in entry.items.enumerated() {
       guard let body = item.body else { continue }
       if let message = message(
-        body, author: entry.key.author, channel: (channel, name), cursor: cursor << 8 | UInt64(index),
+        body, kind: item.kind, author: entry.key.author, channel: (channel, name), cursor: cursor << 8 | UInt64(index),
         deliveredTo: holders)
       {
         messages.append(message)
@@ -226,16 +266,18 @@ final class Hub: Sendable {
 
   /// What we said ourselves comes back when it is stored: the other side is not its sender.
   func peerMessage(_ json: [UInt8], with peer: PeerID, _ cursor: UInt64) -> Message? {
-    let message = message(json, author: nil, channel: nil, cursor: cursor << 8, deliveredTo: [])
+    let message = message(json, kind: nil, author: nil, channel: nil, cursor: cursor << 8, deliveredTo: [])
     guard let message, !people.isBlocked(message.sender) else { return nil }
     return message.sender == peer || message.sender == me ? message : nil
   }
 
   private func message(
-    _ json: [UInt8], author: PeerID?, channel: (id: ChannelID, name: ChannelName)?, cursor: UInt64,
+    _ json: [UInt8], kind: UInt64?, author: PeerID?, channel: (id: ChannelID, name: ChannelName)?, cursor: UInt64,
     deliveredTo: [PeerID]
   ) -> Message? {
-    guard let checked = try? SchemaMessage(decoding: json, author: author), let id = checked.messageID else {
+    guard let checked = try? SchemaMessage(decoding: json, author: author), let id = checked.messageID,
+      kind.map({ KindRegistry.fits($0, checked) }) ?? true
+    else {
       state.withLock { $0.malformedCount += 1 }
       return nil
     }

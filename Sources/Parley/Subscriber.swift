@@ -251,7 +251,8 @@ extension NodeEvent {
     switch self {
     // A text stands in the JSON and in the body.
     case .message(let message): 512 + 2 * message.json.utf8.count + 40 * message.deliveredTo.count
-    case .stateChanged, .joined, .left, .memberChanged, .impostor, .delivered, .expired, .dropped: 256
+    case .equivocated(_, _, let proof): 256 + proof.entries.reduce(0) { $0 + $1.count }
+    case .stateChanged, .joined, .left, .memberChanged, .impostor, .delivered, .expired, .dropped, .memberOverLimit: 256
     }
   }
 
@@ -263,6 +264,7 @@ extension NodeEvent {
     case .joined(let name), .left(let name), .memberChanged(let name, _), .impostor(let name, _, _): name == channel
     case .message(let message): message.channel == channel
     case .delivered(let name, _, _): name == channel
+    case .memberOverLimit(let name, _, _), .equivocated(let name, _, _): name == channel
     case .expired: false
     }
   }

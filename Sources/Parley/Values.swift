@@ -14,10 +14,12 @@ public struct Member: Sendable, Equatable {
   public let isSelf: Bool
   /// What is known of who they are, beyond that name.
   public let recognition: Recognition
+  /// What it did more of in this run than a member may (`NodeSettings.memberLimits`), or what none may do.
+  public let excesses: [MemberExcess]
 
   public init(
     peer: PeerID, displayName: String, status: Status, isHandRaised: Bool, isSelf: Bool,
-    recognition: Recognition = .none
+    recognition: Recognition = .none, excesses: [MemberExcess] = []
   ) {
     self.recognition = recognition
     self.peer = peer
@@ -25,6 +27,7 @@ public struct Member: Sendable, Equatable {
     self.status = status
     self.isHandRaised = isHandRaised
     self.isSelf = isSelf
+    self.excesses = excesses
   }
 }
 
@@ -351,6 +354,12 @@ public enum NodeEvent: Sendable, Equatable {
   /// A message waited for this peer as long as it may (`NodeSettings.outboxSeconds`), in vain: it is no longer tried,
   /// and stays in this node's own history.
   case expired(MessageID, to: PeerID)
+  /// A member did more than one may (`NodeSettings.memberLimits`): it is slowed, or what is too much is let go. At most
+  /// once a minute for each member.
+  case memberOverLimit(ChannelName, PeerID, MemberExcess)
+  /// A member signed two different entries under one number: what it writes in this log from that number on is shown to
+  /// nobody any more, in the history either. All members are told, with the proof.
+  case equivocated(ChannelName, PeerID, Equivocation)
   /// This subscriber read too slowly: so many events are missing here. The messages among them, if it is of the kind
   /// that can miss any, come again from `events(since:)` with this cursor.
   case dropped(Int, since: UInt64)

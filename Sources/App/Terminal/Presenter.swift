@@ -40,7 +40,9 @@ enum Presenter {
     let name = name(json["display_name"]?.string, json["recognition"])
     let own = json["self"]?.bool == true ? "  (you)" : ""
     let fingerprint = json["fingerprint"]?.string?.escapedLine ?? ""
-    return "  \(hand) \(Help.padded(name, to: nameWidth))  \(fingerprint)\(marks(json["recognition"]))\(own)"
+    let excesses = json["over_limit"]?.array?.map { excess($0.string) } ?? []
+    let over = excesses.isEmpty ? "" : "  ! \(excesses.joined(separator: ", "))"
+    return "  \(hand) \(Help.padded(name, to: nameWidth))  \(fingerprint)\(marks(json["recognition"]))\(own)\(over)"
   }
 
   static func members(_ members: [JSON]) -> [String] {
@@ -82,11 +84,31 @@ enum Presenter {
       let peer = fingerprint(ofPeer: data["peer_id"]?.string)
       let id = data["message_id"]?.string?.escapedLine ?? "?"
       return Terminal.dim("· \(peer) was away for too long: your message \(id) is no longer tried (it is kept here)")
+    case "member_over_limit":
+      let peer = fingerprint(ofPeer: data["peer_id"]?.string)
+      return "! \(peer) does more than a member may\(place): \(excess(data["what"]?.string)); it is slowed"
+    case "equivocated":
+      let peer = fingerprint(ofPeer: data["peer_id"]?.string)
+      return "! \(peer) signed two different things under one number\(place): what it wrote since is not shown"
     case "dropped":
       return Terminal.dim(
         "· \(data["count"]?.integer ?? 0) events other than messages are missing here: this was too slow"
       )
     default: return nil
+    }
+  }
+
+  /// In words, of a member's `over_limit`.
+  static func excess(_ what: String?) -> String {
+    switch what {
+    case "entries": "too many entries"
+    case "entry_bytes": "too many bytes"
+    case "live_objects": "too many live objects"
+    case "presences": "too many presences"
+    case "handshakes": "too many handshakes"
+    case "shares": "too many shared files"
+    case "equivocation": "two entries under one number"
+    default: what?.escapedLine ?? "?"
     }
   }
 
