@@ -83,6 +83,11 @@ let package = Package(
     .executableTarget(
       name: "ParleyBenchmark", dependencies: ["Parley"], path: "Sources/Benchmark", swiftSettings: strict),
 
+    // A peer that speaks the protocol and means ill, for Tests/LANTests.
+    .executableTarget(
+      name: "ParleyHostile", dependencies: ["ParleySealing", "ParleyWire", "ParleyHashing", "ParleyVocabulary"],
+      path: "Tests/Hostile", swiftSettings: strict),
+
     tests("Vocabulary", ["ParleyVocabulary"]),
     tests("Store", ["ParleyStore", "ParleyVocabulary"]),
     tests("Sockets", ["ParleySockets", "ParleyTransport", "ParleyVocabulary"]),

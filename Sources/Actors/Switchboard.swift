@@ -87,6 +87,8 @@ package enum Notice: Sendable, Equatable {
   case closed(ChannelName, ChannelID)
   case member(ChannelID, MemberView)
   case messaging(MessagingNotice)
+  /// Somebody does more than a member may.
+  case overLimit(ChannelID, PeerID, MemberExcess)
   case interfaces([String])
   case holder(ChannelID, MediaID, PeerID)
   /// What the disk refuses, until it is nil again: then everything is written once more.

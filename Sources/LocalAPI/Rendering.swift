@@ -15,6 +15,7 @@ extension JSON {
       "fingerprint": .string(member.peer.fingerprint), "status": .string(member.status.rawValue),
       "raise_hand": .bool(member.isHandRaised), "self": .bool(member.isSelf),
       "recognition": JSON(member.recognition),
+      "over_limit": .array(member.excesses.map { .string($0.rawValue) }),
     ]
     if let role = member.role { self = .object((members ?? []) + Self.members(of: role)) }
   }
@@ -177,6 +178,20 @@ struct RenderedEvent {
       (type, data) = (
         "refused",
         ["channel": .string(name.text), "peer_id": .string(peer.text), "reason": .string(reason.rawValue)]
+      )
+    case .memberOverLimit(let name, let peer, let excess):
+      (type, data) = (
+        "member_over_limit",
+        ["channel": .string(name.text), "peer_id": .string(peer.text), "what": .string(excess.rawValue)]
+      )
+    case .equivocated(let name, let peer, let proof):
+      (type, data) = (
+        "equivocated",
+        [
+          "channel": .string(name.text), "peer_id": .string(peer.text), "log": .string("\(proof.log)"),
+          "number": .count(proof.number),
+          "entries": .array(proof.entries.map { .string(Base32.encode($0)) }),
+        ]
       )
     case .dropped(let count, let cursor):
       (type, data) = ("dropped", ["count": .count(count), "since": .count(cursor)])

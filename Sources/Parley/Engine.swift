@@ -38,8 +38,10 @@ final class Engine: Sendable {
   /// It is time to look at the login token.
   let tokenAlarm: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)
 
-  private static func linksMachine(_ me: PeerID, _ instance: Instance, _ rotateEvery: Int?) -> LinksMachine {
-    var machine = LinksMachine(me: me, instance: instance)
+  private static func linksMachine(
+    _ me: PeerID, _ instance: Instance, _ limits: MemberLimits, _ rotateEvery: Int?
+  ) -> LinksMachine {
+    var machine = LinksMachine(me: me, instance: instance, limits: limits)
     machine.rotateEvery = rotateEvery.map { .seconds($0) }
     return machine
   }
@@ -48,6 +50,8 @@ final class Engine: Sendable {
     settings: NodeSettings, profile: Profile, instance: Instance, displayName: DisplayName, switchboard: Switchboard
   ) async throws(ParleyError) -> Engine {
     Sealing.initialize()
+    let transport: UVTransport
+    do { transport = try UVTransport() } catch { throw .network(error.description) }
     let introductions = try await Resolver.addresses(of: settings.peers)
     let storeThread = ThreadExecutor()
     let pause = Pause()
@@ -81,14 +85,16 @@ final class Engine: Sendable {
     }
     if let trouble = await store.setAside { switchboard.notices(.trouble(trouble)) }
     let engine = Engine(
-      profile, instance, switchboard, alarms, pause, tokenAlarm, store, storeThread, incarnation, introductions,
+      profile, instance, switchboard, alarms, pause, tokenAlarm, store, storeThread, transport, incarnation,
+      introductions,
       MediaLimits(
         uploadByteRate: settings.uploadByteRateMax.map { UInt64($0) },
         downloadByteRate: settings.downloadByteRateMax.map { UInt64($0) },
         partByteCountMax: settings.partByteCountMax.map { UInt64($0) }),
       OutboxLimits(
         countMax: settings.outboxCountMax, byteCountMax: settings.outboxByteCountMax,
-        lifetime: .seconds(settings.outboxSeconds)), settings.pictures, settings.rotateEverySeconds)
+        lifetime: .seconds(settings.outboxSeconds)), settings.pictures, settings.rotateEverySeconds,
+      settings.memberLimits)
     do {
       try await engine.links.start(
         TransportSettings(interfaces: settings.interfaces, tcpPort: settings.port))
@@ -125,8 +131,9 @@ final class Engine: Sendable {
   private init(
     _ profile: Profile, _ instance: Instance, _ switchboard: Switchboard, _ alarms: Alarms, _ pause: Pause,
     _ tokenAlarm: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation), _ store: StoreActor,
-    _ storeThread: ThreadExecutor, _ incarnation: UInt64, _ introductions: [Address],
-    _ limits: MediaLimits, _ outbox: OutboxLimits, _ pictures: PictureSettings, _ rotateEvery: Int?
+    _ storeThread: ThreadExecutor, _ transport: UVTransport, _ incarnation: UInt64, _ introductions: [Address],
+    _ limits: MediaLimits, _ outbox: OutboxLimits, _ pictures: PictureSettings, _ rotateEvery: Int?,
+    _ members: MemberLimits
   ) {
     let me = profile.identity.peerID
     self.profile = profile
@@ -143,12 +150,11 @@ final class Engine: Sendable {
     landDisk = DiskActor(executor: landThread)
     self.incarnation = incarnation
     self.introductions = introductions
-    let transport = UVTransport()
     media = MediaActor(
       switchboard, serveDisk: serveMail, landDisk: landMail, limits: limits, executor: transport.executor,
       wake: { alarms.wake(0, at: $0) })
     links = LinksActor(
-      Self.linksMachine(me, instance, rotateEvery), identity: profile.identity, transport: transport,
+      Self.linksMachine(me, instance, members, rotateEvery), identity: profile.identity, transport: transport,
       switchboard: switchboard, keep: { [changedKeys] in changedKeys.continuation.yield($0) })
     login = LoginActor(switchboard)
     membership = MembershipActor(
@@ -156,7 +162,8 @@ final class Engine: Sendable {
         me: me, instance: instance, nonceKey: Sealing.randomBytes(32), seed: Sealing.randomUInt64()),
       switchboard, executor: transport.executor)
     messaging = MessagingActor(
-      MessagingMachine(me: me, instance: instance, seed: Sealing.randomUInt64(), outbox: outbox), profile.identity,
+      MessagingMachine(
+        me: me, instance: instance, seed: Sealing.randomUInt64(), outbox: outbox, members: members), profile.identity,
       switchboard, executor: transport.executor)
   }
 

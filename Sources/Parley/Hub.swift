@@ -38,6 +38,7 @@ final class Hub: Sendable {
     var media: [ChannelID: AnnouncedMedia] = [:]
     /// Has the store keep something; nil before there is one.
     var keep: (@Sendable (StoreWrite) -> Void)?
+    var suspicions: [ChannelID: Suspicions] = [:]
     /// Messages that were stored but are malformed: shown to nobody.
     var malformedCount = 0
   }
@@ -54,12 +55,15 @@ final class Hub: Sendable {
   let rulebook = Rulebook()
   private let trouble: @Sendable (String) -> Void
   private let aborted: @Sendable () -> Void
+  private let sharesMax: Int
 
   init(
-    me: PeerID, instance: Instance, trouble: @escaping @Sendable (String) -> Void,
+    me: PeerID, instance: Instance, sharesMax: Int = MemberLimits().shares,
+    trouble: @escaping @Sendable (String) -> Void,
     aborted: @escaping @Sendable () -> Void
   ) {
     self.aborted = aborted
+    self.sharesMax = sharesMax
     self.me = me
     self.instance = instance
     self.trouble = trouble
@@ -79,6 +83,7 @@ final class Hub: Sendable {
         $0.channels[channel] = nil
         $0.online[channel] = nil
         $0.media[channel] = nil
+        $0.suspicions[channel] = nil
         $0.secrets[channel] = nil
         $0.deliveries[channel] = nil
         $0.own[channel] = nil
@@ -89,6 +94,7 @@ final class Hub: Sendable {
       emit(.left(name))
     case .member(let channel, let view): member(channel, view)
     case .messaging(let notice): messaging(notice)
+    case .overLimit(let channel, let peer, let excess): overLimit(channel, peer, excess)
     case .interfaces(let lines): state.withLock { $0.interfaces = lines }
     case .holder(_, let media, let peer):
       state.withLock { state in
@@ -164,13 +170,33 @@ final class Hub: Sendable {
   /// Others who are online there.
   func presentCount(in channel: ChannelID) -> Int { state.withLock { $0.online[channel]?.count ?? 0 } }
 
+  /// The channel's name, if we are in it.
+  func noted(_ excess: MemberExcess, of peer: PeerID, in channel: ChannelID) -> ChannelName? {
+    state.withLock { state in
+      guard let name = state.channels[channel]?.name else { return nil }
+      _ = state.suspicions[channel, default: Suspicions()].note(excess, of: peer)
+      return name
+    }
+  }
+
+  private func equivocated(_ channel: ChannelID, _ proof: EquivocationProof) {
+    let name = state.withLock { state -> ChannelName? in
+      guard let name = state.channels[channel]?.name else { return nil }
+      state.suspicions[channel, default: Suspicions()].note(proof)
+      return name
+    }
+    guard let name else { return }
+    emit(.equivocated(name, proof.key.author, Equivocation(proof)))
+  }
+
   func value(_ view: MemberView, in channel: ChannelID) -> Member {
     var recognition = people.recognition(of: view.peer, named: view.displayName.text, in: channel)
     recognition.add(tokens.word(for: view.peer, in: channel, at: .now))
+    let excesses = state.withLock { $0.suspicions[channel]?.excesses(of: view.peer) ?? [] }
     return Member(
       peer: view.peer, displayName: view.displayName.text, status: view.isOnline ? .online : .offline,
       isHandRaised: view.isHandRaised && recognition.isShown, isSelf: view.peer == me, recognition: recognition,
-      role: rulebook.governance(of: channel)?.role(of: view.peer))
+      role: rulebook.governance(of: channel)?.role(of: view.peer), excesses: excesses)
   }
 
   private func messaging(_ notice: MessagingNotice) {
@@ -188,6 +214,8 @@ final class Hub: Sendable {
         if state.deliveredPeerMessages.count > 1_024 { state.deliveredPeerMessages.removeFirst() }
       }
       emit(.delivered(nil, id, to: peer))
+    case .overLimit(let channel, let peer, let excess): overLimit(channel, peer, excess)
+    case .equivocated(let channel, let proof): equivocated(channel, proof)
     case .peerExpired(let peer, let id): emit(.expired(id, to: peer))
     case .stored, .queued, .failed: break
     }
@@ -227,7 +255,16 @@ final class Hub: Sendable {
   /// Remembers what media a message announces.
   func note(_ message: Message, in channel: ChannelID) {
     guard let media = message.media else { return }
-    state.withLock { $0.media[channel, default: AnnouncedMedia()].note(media.id, message) }
+    let isTooMuch = state.withLock { state in
+      state.media[channel, default: AnnouncedMedia()].note(media.id, message, countMaxEach: sharesMax)
+    }
+    if isTooMuch, message.sender != me, !isKnown(.shares, message.sender, channel) {
+      overLimit(channel, message.sender, .shares)
+    }
+  }
+
+  private func isKnown(_ excess: MemberExcess, _ peer: PeerID, _ channel: ChannelID) -> Bool {
+    state.withLock { $0.suspicions[channel]?.excesses(of: peer).contains(excess) ?? false }
   }
 
   /// The messages that announce media in a channel, oldest first, one a media ID.
@@ -257,7 +294,9 @@ final class Hub: Sendable {
   private func allMessages(
     _ entry: Entry, channel: ChannelID, name: ChannelName, cursor: UInt64
   ) -> [Message] {
-    guard !people.isBlocked(entry.key.author) else { return [] }
+    guard !people.isBlocked(entry.key.author),
+      state.withLock({ $0.suspicions[channel]?.isVoid(entry.key, entry.number) != true })
+    else { return [] }
     let word = tokens.word(
       for: entry.key.author, in: channel, at: Timestamp(milliseconds: Int64(clamping: entry.timestamp)))
     if case .failure(let refusal) = word {
@@ -269,7 +308,8 @@ final class Hub: Sendable {
     for (index, item) in entry.items.enumerated() {
       guard let body = item.body else { continue }
       if let message = message(
-        body, author: entry.key.author, channel: (channel, name), word, cursor: cursor << 8 | UInt64(index),
+        body, kind: item.kind, author: entry.key.author, channel: (channel, name), word,
+        cursor: cursor << 8 | UInt64(index),
         deliveredTo: holders)
       {
         messages.append(message)
@@ -280,16 +320,18 @@ final class Hub: Sendable {
 
   /// What we said ourselves comes back when it is stored: the other side is not its sender.
   func peerMessage(_ json: [UInt8], with peer: PeerID, _ cursor: UInt64) -> Message? {
-    let message = message(json, author: nil, channel: nil, nil, cursor: cursor << 8, deliveredTo: [])
+    let message = message(json, kind: nil, author: nil, channel: nil, nil, cursor: cursor << 8, deliveredTo: [])
     guard let message, !people.isBlocked(message.sender) else { return nil }
     return message.sender == peer || message.sender == me ? message : nil
   }
 
   private func message(
-    _ json: [UInt8], author: PeerID?, channel: (id: ChannelID, name: ChannelName)?,
+    _ json: [UInt8], kind: UInt64?, author: PeerID?, channel: (id: ChannelID, name: ChannelName)?,
     _ word: Result<OrganiserWord, TokenRefusal>?, cursor: UInt64, deliveredTo: [PeerID]
   ) -> Message? {
-    guard let checked = try? SchemaMessage(decoding: json, author: author), let id = checked.messageID else {
+    guard let checked = try? SchemaMessage(decoding: json, author: author), let id = checked.messageID,
+      kind.map({ KindRegistry.fits($0, checked) }) ?? true
+    else {
       state.withLock { $0.malformedCount += 1 }
       return nil
     }

@@ -66,7 +66,9 @@ public actor Node {
     }
     instance = Sealing.randomInstance()
     let end = end.continuation
-    let hub = Hub(me: profile.identity.peerID, instance: instance, trouble: trouble, aborted: { end.finish() })
+    let hub = Hub(
+      me: profile.identity.peerID, instance: instance, sharesMax: settings.memberLimits.shares, trouble: trouble,
+      aborted: { end.finish() })
     self.hub = hub
     switchboard = Switchboard { hub.take($0) }
   }

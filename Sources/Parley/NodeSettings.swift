@@ -26,6 +26,8 @@ public struct NodeSettings: Sendable {
   public var tokenFile: String?
   /// Sizes, quality and upkeep of previews.
   public var pictures = PictureSettings()
+  /// What one member may cost this node.
+  public var memberLimits = MemberLimits()
   /// Bytes a second of files sent to all others together, 65,536 to 2^40; nil: as fast as it goes.
   public var uploadByteRateMax: Int?
   /// Bytes a second of files received by all downloads together, 65,536 to 2^40; nil: as fast as it goes.
@@ -90,6 +92,7 @@ public struct NodeSettings: Sendable {
     for case (let name, let value?, let allowed) in optional where !allowed.contains(value) {
       throw .badSetting(name, value: value, allowed: allowed)
     }
+    if let fault = memberLimits.fault { throw .badSetting(fault.name, value: fault.value, allowed: fault.allowed) }
     try pictures.check()
   }
 }

@@ -16,10 +16,12 @@ public struct Member: Sendable, Equatable {
   public let recognition: Recognition
   /// Nil in channels without an owner.
   public let role: MemberRole?
+  /// What it did more of in this run than a member may (`NodeSettings.memberLimits`), or what none may do.
+  public let excesses: [MemberExcess]
 
   public init(
     peer: PeerID, displayName: String, status: Status, isHandRaised: Bool, isSelf: Bool,
-    recognition: Recognition = .none, role: MemberRole? = nil
+    recognition: Recognition = .none, role: MemberRole? = nil, excesses: [MemberExcess] = []
   ) {
     self.recognition = recognition
     self.role = role
@@ -28,6 +30,7 @@ public struct Member: Sendable, Equatable {
     self.status = status
     self.isHandRaised = isHandRaised
     self.isSelf = isSelf
+    self.excesses = excesses
   }
 }
 
@@ -382,6 +385,12 @@ public enum NodeEvent: Sendable, Equatable {
   case keysChanged(ChannelName, generation: UInt64)
   /// This member tells this node nothing of the channel, and why.
   case refused(ChannelName, by: PeerID, RefusalReason)
+  /// A member did more than one may (`NodeSettings.memberLimits`): it is slowed, or what is too much is let go. At most
+  /// once a minute for each member.
+  case memberOverLimit(ChannelName, PeerID, MemberExcess)
+  /// A member signed two different entries under one number: what it writes in this log from that number on is shown to
+  /// nobody any more, in the history either. All members are told, with the proof.
+  case equivocated(ChannelName, PeerID, Equivocation)
   /// This subscriber read too slowly: so many events are missing here. The messages among them, if it is of the kind
   /// that can miss any, come again from `events(since:)` with this cursor.
   case dropped(Int, since: UInt64)

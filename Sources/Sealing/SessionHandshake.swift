@@ -351,7 +351,7 @@ extension SessionHandshake {
   ) throws(HandshakeError) -> SessionIdentity {
     guard bytes.count == SessionIdentity.byteCount else { throw .malformed(field: "identity") }
     guard let peer = SessionIdentity(bytes, role: role, h: agreed.h) else { throw .falseIdentity }
-    guard peer.peer != identity.peerID else { throw .ourself }
+    guard peer.peer != identity.peerID else { throw .ourself(peer.instance) }
     if let expected, peer.peer != expected { throw .unexpectedPeer(expected: expected, found: peer.peer) }
     return peer
   }

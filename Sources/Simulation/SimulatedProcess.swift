@@ -229,6 +229,7 @@ final class SimulatedProcess {
     case .close(let link, _):
       guard let stream = streams.removeValue(forKey: link) else { return }
       network.write(.closed("closed"), stream, from: link, node: node.index)
+    case .report(_, let peer, let excess): network.violate("\(node.name) reports \(peer) for \(excess)")
     case .wake(let instant): wake(.links, at: instant)
     case .tell(let event): post(event)
     case .drawGeneration(let channel, let number): drawGeneration(channel, number)

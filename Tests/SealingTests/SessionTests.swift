@@ -217,7 +217,7 @@ struct SessionPair {
     #expect(pair.sent.count == 4)
     #expect(pair.initiatorSession == nil && pair.responderSession == nil)
     var own = SessionPair(responderIdentity: SessionPair.ana)
-    #expect(throws: HandshakeError.ourself) { try own.run() }
+    #expect(throws: HandshakeError.ourself(Instance(22))) { try own.run() }
     #expect(own.sent.count == 4)
   }
 
@@ -322,7 +322,7 @@ struct SessionPair {
         Identity.random().peerID.bytes + SessionIdentity.make(ana, instance: Instance(1), role: .initiator, h: h)[32...]
       default: SessionIdentity.make(SessionPair.ben, instance: Instance(1), role: .initiator, h: h)
       }
-    #expect(throws: lie < 3 ? HandshakeError.falseIdentity : .ourself) {
+    #expect(throws: lie < 3 ? HandshakeError.falseIdentity : .ourself(Instance(1))) {
       try responder.receive(try sender.seal(introduction))
     }
   }

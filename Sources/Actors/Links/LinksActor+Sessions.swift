@@ -23,10 +23,10 @@ extension LinksActor {
   }
 
   func accepted(_ id: ConnectionID, _ remote: Address) {
-    guard !keys.isEmpty else { return transport.close(id, afterWrites: false) }
-    if halfOpen.count >= ConnectionRule.handshakesMax {
-      transport.close(halfOpen.removeFirst(), afterWrites: false)
+    guard !keys.isEmpty, dialsIn.mayDial(remote, at: transport.now()) else {
+      return transport.close(id, afterWrites: false)
     }
+    if halfOpen.count >= ConnectionRule.handshakesMax { endOldestHalfOpen() }
     let link = LinkID(nextAccepted)
     nextAccepted += 2
     let handshake = SessionHandshake(
@@ -36,6 +36,16 @@ extension LinksActor {
       handshakeEnd: transport.now() + ConnectionRule.handshakeTime)
     halfOpen.append(id)
     schedule()
+  }
+
+  /// Of the host that has most of them: who opens many keeps out nobody but itself.
+  func endOldestHalfOpen() {
+    var counts: [[UInt8]: Int] = [:]
+    for id in halfOpen { connections[id].map { counts[$0.remote.host, default: 0] += 1 } }
+    let most = counts.values.max()
+    guard let index = halfOpen.firstIndex(where: { connections[$0].map { counts[$0.remote.host] == most } ?? true })
+    else { return }
+    transport.close(halfOpen.remove(at: index), afterWrites: false)
   }
 
   func connected(_ id: ConnectionID) {
@@ -59,6 +69,7 @@ extension LinksActor {
           connection.stage = .handshaking(handshake)
         }
       } catch {
+        if case .ourself(let instance) = error { step(.metOurselves(instance)) }
         transport.close(id, afterWrites: false)
       }
     case .open: read(connection, bytes)
@@ -73,6 +84,10 @@ extension LinksActor {
       keys[channel] != nil && (session.purpose == .chat || machine.trusts(session.peer, in: channel))
     }
     guard !channels.isEmpty else { return transport.close(connection.id, afterWrites: false) }
+    guard dialsIn.mayShakeHands(session.peer, at: transport.now()) else {
+      for channel in channels { switchboard.notices(.overLimit(channel, session.peer, .handshakes)) }
+      return transport.close(connection.id, afterWrites: false)
+    }
     endOldest(of: session.peer, session.purpose, but: connection)
     byLink[connection.link] = connection
     let purpose = session.purpose

@@ -27,6 +27,8 @@ package actor LinksActor {
   /// Half-open ones that others dialled, oldest first.
   var halfOpen: [ConnectionID] = []
   var nextAccepted: UInt64 = 1
+  /// How often others dialled, by address, and shook hands, by identity.
+  var dialsIn: ConnectionMeters
   /// The header of the datagram whose frames are being handled: what is sealed for us inside was sealed with it.
   var currentHeader: ArraySlice<UInt8> = []
   var machineWake: Instant?
@@ -49,6 +51,7 @@ package actor LinksActor {
   ) {
     self.keep = keep
     self.machine = machine
+    dialsIn = ConnectionMeters(machine.limits)
     self.identity = identity
     instance = machine.instance
     self.transport = transport
@@ -142,6 +145,7 @@ package actor LinksActor {
       // A node that started without a network has only now a port to be dialled at.
       machine.tcpPort = transport.tcpPort
       report(states)
+    case .starved: endOldestHalfOpen()
     case .woke: woke()
     }
   }
@@ -276,6 +280,7 @@ package actor LinksActor {
         machineWake = instant
         schedule()
       }
+    case .report(let channel, let peer, let excess): switchboard.notices(.overLimit(channel, peer, excess))
     case .tell(let event): switchboard.post(event)
     case .drawGeneration(let channel, let number): drawGeneration(channel, number)
     case .checkGeneration(let channel, let signed, let secret, let peer):

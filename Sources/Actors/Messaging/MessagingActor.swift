@@ -137,7 +137,8 @@ package actor MessagingActor {
     case .stored(let request, _, let key, let number): resume(request, .stored(key, number: number))
     case .queued(let request): resume(request, .queued)
     case .failed(let request, let failure): resume(request, .failed(failure))
-    case .entryStored, .governed, .synced, .delivered, .peerMessage, .peerDelivered, .peerExpired:
+    case .entryStored, .governed, .synced, .delivered, .peerMessage, .peerDelivered, .peerExpired, .overLimit,
+      .equivocated:
       switchboard.notices(.messaging(notice))
     }
   }

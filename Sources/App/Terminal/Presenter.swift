@@ -41,8 +41,10 @@ enum Presenter {
     let own = json["self"]?.bool == true ? "  (you)" : ""
     let role = role(json).map { "  \($0)" } ?? ""
     let fingerprint = json["fingerprint"]?.string?.escapedLine ?? ""
-    return
-      "  \(hand) \(Help.padded(name, to: nameWidth))  \(fingerprint)\(marks(json["recognition"]))\(own)\(role)"
+    let excesses = json["over_limit"]?.array?.map { excess($0.string) } ?? []
+    let over = excesses.isEmpty ? "" : "  ! \(excesses.joined(separator: ", "))"
+    let line = "  \(hand) \(Help.padded(name, to: nameWidth))  \(fingerprint)\(marks(json["recognition"]))"
+    return "\(line)\(own)\(role)\(over)"
   }
 
   /// What is worth a word: nil for a plain member.
@@ -120,6 +122,12 @@ enum Presenter {
     case "refused":
       let peer = fingerprint(ofPeer: data["peer_id"]?.string)
       return Terminal.dim("· \(peer) tells you nothing of \(channel): \(refusal(data["reason"]?.string))")
+    case "member_over_limit":
+      let peer = fingerprint(ofPeer: data["peer_id"]?.string)
+      return "! \(peer) does more than a member may\(place): \(excess(data["what"]?.string)); it is slowed"
+    case "equivocated":
+      let peer = fingerprint(ofPeer: data["peer_id"]?.string)
+      return "! \(peer) signed two different things under one number\(place): what it wrote since is not shown"
     case "dropped":
       return Terminal.dim(
         "· \(data["count"]?.integer ?? 0) events other than messages are missing here: this was too slow"
@@ -133,6 +141,20 @@ enum Presenter {
     case "removed": "you were removed"
     case "banned": "you are banned"
     default: "no invitation of yours counts"
+    }
+  }
+
+  /// In words, of a member's `over_limit`.
+  static func excess(_ what: String?) -> String {
+    switch what {
+    case "entries": "too many entries"
+    case "entry_bytes": "too many bytes"
+    case "live_objects": "too many live objects"
+    case "presences": "too many presences"
+    case "handshakes": "too many handshakes"
+    case "shares": "too many shared files"
+    case "equivocation": "two entries under one number"
+    default: what?.escapedLine ?? "?"
     }
   }
 

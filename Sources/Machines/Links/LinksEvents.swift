@@ -30,6 +30,8 @@ package enum LinksEvent: Equatable, Sendable {
   case directOpened(ChannelID, PeerID, Instance, from: Address, DirectMessage)
 
   case sessionOpened(LinkID, SessionFacts)
+  /// Somebody answered, or dialled, with our own key, in this run or another.
+  case metOurselves(Instance)
   case sessionClosed(LinkID, reason: String)
   case sessionMessage(LinkID, SessionMessage)
   /// A `prove` was checked: these channels are now shared in that session.
@@ -100,6 +102,8 @@ package enum LinksEffect: Equatable, Sendable {
   /// Prove these channels in a session that stands.
   case prove(LinkID, [ChannelID])
   case close(LinkID, afterWrites: Bool)
+  /// For people: this member does more than a member may.
+  case report(ChannelID, PeerID, MemberExcess)
   case wake(at: Instant)
   case tell(NodeEvent)
 

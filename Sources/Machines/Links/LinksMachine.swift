@@ -8,7 +8,13 @@ package struct LinksMachine: Sendable {
   package let instance: Instance
   var channels: Set<ChannelID> = []
   var peers: [PeerID: PeerLink] = [:]
-  var instances: [Instance: PeerID] = [:]
+  var claims = Claims()
+  var elsewhere = Elsewhere()
+  var strangers = StrangerQueue()
+  package let limits: MemberLimits
+  var newIdentities: Allowances<[UInt8]>
+  var signatures: Allowances<[UInt8]>
+  var reportedAt: [PeerID: Instant] = [:]
   var sessions: [LinkID: Session] = [:]
   var dials: [LinkID: Dial] = [:]
   var fragments = FragmentPool()
@@ -28,13 +34,16 @@ package struct LinksMachine: Sendable {
   /// Instances heard on the network whose channel is none of ours are counted by the actor; these are ours.
   package var sessionCount: Int { sessions.count }
 
-  package init(me: PeerID, instance: Instance) {
+  package init(me: PeerID, instance: Instance, limits: MemberLimits = MemberLimits()) {
+    self.limits = limits
+    newIdentities = Allowances(limits.identities)
+    signatures = Allowances(limits.signatures)
     self.me = me
     self.instance = instance
   }
 
   /// Whose instance this is, when an authenticated presence told.
-  package func peer(of instance: Instance) -> PeerID? { instances[instance] }
+  package func peer(of instance: Instance) -> PeerID? { claims[instance] }
 
   /// Where to dial a peer: the address it last answered from, else the one it last spoke from.
   package func address(of peer: PeerID) -> Address? { peers[peer]?.dialAddress }
@@ -59,6 +68,7 @@ package struct LinksMachine: Sendable {
     case .directOpened(let channel, let peer, let instance, let address, let message):
       return direct(message, channel, peer, instance, address, now)
     case .sessionOpened(let link, let facts): return opened(link, facts, now)
+    case .metOurselves(let instance): return metOurselves(instance)
     case .sessionClosed(let link, _): return closed(link, now)
     case .sessionMessage(let link, let message): return received(message, link, now)
     case .channelsProven(let link, let proven, let generations): return proved(proven, generations, link)
@@ -160,8 +170,12 @@ package struct LinksMachine: Sendable {
     _ generation: GenerationID?, _ now: Instant
   ) -> [LinksEffect] {
     guard channels.contains(channel), instance != self.instance else { return [] }
+    var frames = frames
+    // Each costs a signature to look at, whoever made it.
+    frames.removeAll { $0.isSigned && !signatures.take(address.host, at: now) }
     var effects: [LinksEffect] = []
-    var author = instances[instance]
+    var author = claims[instance]
+    var introduced: PeerID?
     if let author, !admits(author, to: channel) { return [] }
     let isLate = isLate(generation, channel)
     if isLate, let author, let generation, owned[channel]!.held[author] != owned[channel]!.current {
@@ -175,6 +189,7 @@ package struct LinksMachine: Sendable {
           isFresh(presence.author, instance, presence.counter, channel)
         else { continue }
         author = presence.author
+        introduced = presence.author
         effects.append(.verify(channel, .presence(presence, signed), from: address, under: generation))
       case .live(let signed):
         guard let live = try? LiveObject(decoding: signed.object[...]), live.instance == instance,
@@ -183,11 +198,13 @@ package struct LinksMachine: Sendable {
         effects.append(.verify(channel, .live(live, signed), from: address, under: generation))
       case .entry(let bytes): effects.append(.tell(.messaging(.entryHeard(channel, bytes, from: author))))
       case .fragment(let fragment):
-        guard let bytes = fragments.add(fragment, channel, instance) else { continue }
+        guard let bytes = fragments.add(fragment, channel, instance, from: address) else { continue }
         effects.append(.tell(.messaging(.entryHeard(channel, bytes, from: author))))
       case .direct(let sealed):
-        guard let author else { continue }
-        effects.append(.openDirect(channel, sealed, from: address, author: author, instance))
+        let others = claims.all(instance).filter { $0 != introduced }
+        for author in [introduced].compactMap({ $0 }) + others {
+          effects.append(.openDirect(channel, sealed, from: address, author: author, instance))
+        }
       case .suspect(let peer, let incarnation):
         effects.append(.tell(.membership(.suspected(channel, peer, incarnation: incarnation))))
       case .whoHas(let media):
@@ -220,14 +237,17 @@ package struct LinksMachine: Sendable {
     let (author, instance, counter) = claim.origin
     guard channels.contains(channel), admits(author, to: channel) else { return [] }
     if author == me {
-      guard instance != self.instance, case .presence(let presence, _) = claim else { return [] }
-      return [.tell(.login(.seenElsewhere(incarnation: presence.incarnation)))]
+      return lookElsewhere(claim, address, now)
     }
     // Two claims of one counter can be under verification at once: the window decides here, too.
     guard isFresh(author, instance, counter, channel) else { return [] }
     var effects: [LinksEffect] = []
-    if case .presence(let presence, _) = claim { effects = adopt(presence, channel, address) }
+    if case .presence(let presence, _) = claim { effects = adopt(presence, channel, address, now) }
     guard var known = peers[author], known.instance == instance else { return effects }
+    if let excess = known.costs.excess(of: claim, limits, at: now) {
+      peers[author] = known
+      return effects + report(channel, author, excess, now)
+    }
     known.live[channel, default: ReplayWindow()].accept(counter)
     peers[author] = known
     if let generation {
@@ -249,13 +269,17 @@ package struct LinksMachine: Sendable {
 
   /// Learns port, instance and a candidate address. The confirmed address changes only with an echo from the new one,
   /// which is asked for here: nobody else would write there.
-  private mutating func adopt(_ presence: Presence, _ channel: ChannelID, _ address: Address?) -> [LinksEffect] {
+  private mutating func adopt(
+    _ presence: Presence, _ channel: ChannelID, _ address: Address?, _ now: Instant
+  ) -> [LinksEffect] {
+    if peers[presence.author] == nil, let address, !newIdentities.take(address.host, at: now) { return [] }
     guard hasRoom(for: presence.author) else { return [] }
+    if peers[presence.author] == nil { strangers.add(presence.author) }
     var known = peers[presence.author] ?? PeerLink(instance: presence.instance, incarnation: presence.incarnation)
-    guard presence.incarnation >= known.incarnation else { return [] }
+    guard presence.incarnation >= known.incarnation else { return report(presence, channel, address, now) }
     var effects: [LinksEffect] = []
     if known.instance != presence.instance {
-      instances[known.instance] = nil
+      claims.remove(presence.author, known.instance)
       effects += dropSession(&known)
       known.startAgain(as: presence.instance)
     }
@@ -264,13 +288,15 @@ package struct LinksMachine: Sendable {
     known.channels.insert(channel)
     if let address {
       known.candidate = address
-      if let confirmed = known.confirmed, confirmed != address {
+      if let confirmed = known.confirmed, confirmed != address, known.askAt.map({ $0 <= now }) ?? true {
+        // Who names one address after the other must not make all members write to strangers.
+        known.askAt = now + SessionRule.askAddressAgain
         let question = DirectMessage(counter: takeCounter(), parts: [.probe(nonce: presence.counter)])
         effects.append(
           .unicast(channel, to: address, [], direct: DirectFor(peer: presence.author, message: question)))
       }
     }
-    instances[presence.instance] = presence.author
+    claims.add(presence.author, presence.instance)
     peers[presence.author] = known
     return effects
   }
@@ -285,6 +311,7 @@ package struct LinksMachine: Sendable {
     known.direct[channel, default: ReplayWindow()].accept(message.counter)
     let hasMoved = known.confirmed.map { $0.host != address.host } ?? false
     known.confirmed = address
+    claims.prove(peer, instance)
     peers[peer] = known
     // A session to where it was is probably dead.
     let questions = hasMoved ? known.session.map { question($0, now) } ?? [] : []
@@ -292,9 +319,11 @@ package struct LinksMachine: Sendable {
   }
 
   static func passOn(_ parts: [DirectMessage.Part], _ channel: ChannelID, _ peer: PeerID) -> [LinksEffect] {
-    parts.map { part in
+    // One question is enough: each costs a datagram, and many fit into one.
+    let probe = parts.firstIndex { if case .probe = $0 { true } else { false } }
+    return parts.enumerated().compactMap { index, part in
       switch part {
-      case .probe(let nonce): .tell(.membership(.probed(channel, peer, nonce: nonce)))
+      case .probe(let nonce): index == probe ? .tell(.membership(.probed(channel, peer, nonce: nonce))) : nil
       case .echo(let nonce): .tell(.membership(.echoed(channel, peer, nonce: nonce)))
       case .acknowledge(let log, let number):
         .tell(.messaging(.acknowledged(channel, peer, log: log, number: number)))

@@ -23,6 +23,11 @@ struct PeerLink: Equatable, Sendable {
   /// Waits for the session that is being dialled.
   var queue: [SessionMessage] = []
   var queuedByteCount = 0
+  var costs = LiveCosts()
+  /// When it may be told again under which incarnation it is known.
+  var reportAt: Instant?
+  /// When it may be asked again at an address it has not spoken from before.
+  var askAt: Instant?
   /// Membership waits for the dial's outcome.
   var isChecked = false
 
@@ -93,6 +98,7 @@ enum SessionRule {
   /// Sessions of one peer that are heard out beside the one that stands.
   static let endingMax = 2
   static let queueByteCountMax = 4 << 20
+  static let askAddressAgain = Span.seconds(1)
   /// The session to the successor, by whose end a dead host is noticed, is probed when nothing came for so long; every
   /// other one, or in a ring both sides would probe at the same time, so long after that…
   static let quiet = Span.seconds(6)
@@ -195,11 +201,11 @@ extension LinksMachine {
     var effects = refusals
     var known = peers[facts.peer] ?? PeerLink(instance: facts.instance, incarnation: 0)
     if known.instance != facts.instance {
-      instances[known.instance] = nil
+      claims.remove(facts.peer, known.instance)
       effects += dropSession(&known)
       known.startAgain(as: facts.instance)
     }
-    instances[facts.instance] = facts.peer
+    claims.prove(facts.peer, facts.instance)
     known.channels.formUnion(shared)
     if known.dial == link { known.dial = nil }
     known.reached = facts.remote
@@ -259,11 +265,17 @@ extension LinksMachine {
   /// nothing but its presence.
   mutating func hasRoom(for peer: PeerID) -> Bool {
     guard peers[peer] == nil, peers.count >= SessionRule.peersMax else { return true }
-    let idle = peers.filter { $1.confirmed == nil && $1.session == nil && $1.dial == nil && $0 != kept }
-    guard let victim = idle.keys.min() else { return false }
-    if let known = peers.removeValue(forKey: victim), instances[known.instance] == victim {
-      instances[known.instance] = nil
-    }
+    // Taken out, so that the peers can be looked at without a copy.
+    var queue = strangers
+    strangers = StrangerQueue()
+    let victim = queue.next(
+      isStranger: { peer in
+        guard let link = peers[peer] else { return false }
+        return link.confirmed == nil && link.session == nil && link.dial == nil && peer != kept
+      }, all: { peers.keys.sorted() })
+    strangers = queue
+    guard let victim else { return false }
+    if let known = peers.removeValue(forKey: victim) { claims.remove(victim, known.instance) }
     return true
   }
 

@@ -10,12 +10,16 @@ struct ChannelMembers: Equatable, Sendable {
   }
 
   let displayName: DisplayName
-  let incarnation: UInt64
+  private(set) var incarnation: UInt64
+  /// When suspicion of us may be answered again, and by how many rumours of others we are still to be moved.
+  var refuteAt: Instant?
+  var hearsay = RateAllowance(perSecond: MembershipRule.hearsayPerSecond, burst: MembershipRule.hearsayBurst)
   let nonce: UInt64
   let ownStatus: [UInt8]
   let ownStatusHash: UInt64
   private(set) var members: [PeerID: MemberState] = [:]
   private var dues = DueQueue()
+  private var strangers = StrangerQueue()
   /// Those told to messaging as present.
   var present: Set<PeerID> = []
   /// Those who went without a goodbye, and when: perhaps it is the network that is in two parts.
@@ -47,6 +51,8 @@ struct ChannelMembers: Equatable, Sendable {
     nextBeacon = now + MembershipRule.burst[0]
   }
 
+  mutating func raise(to incarnation: UInt64) { self.incarnation = max(self.incarnation, incarnation) }
+
   func status(isOnline: Bool, _ me: PeerID) -> [UInt8] { Self.status(displayName, isOnline: isOnline, me) }
 
   private static func status(_ name: DisplayName, isOnline: Bool, _ me: PeerID) -> [UInt8] {
@@ -76,9 +82,20 @@ struct ChannelMembers: Equatable, Sendable {
   /// A member can sign with as many identities as it likes: when there are too many, one goes that was never listed and
   /// whose presence turned out to be empty.
   mutating func hasRoom(for peer: PeerID) -> Bool {
-    guard members[peer] == nil, members.count >= Limit.membersPerChannelMax else { return true }
-    guard let victim = members.filter({ $1.phase == .gone && !$1.isListed }).keys.min() else { return false }
+    guard members[peer] == nil else { return true }
+    guard members.count >= Limit.membersPerChannelMax else {
+      strangers.add(peer)
+      return true
+    }
+    // Taken out, so that the members can be looked at without a copy.
+    var queue = strangers
+    strangers = StrangerQueue()
+    let victim = queue.next(
+      isStranger: { members[$0].map { $0.phase == .gone && !$0.isListed } ?? false }, all: { members.keys.sorted() })
+    strangers = queue
+    guard let victim else { return false }
     members[victim] = nil
+    strangers.add(peer)
     return true
   }
 

@@ -162,7 +162,7 @@ package struct MembershipMachine: Sendable {
     let peer = presence.author
     guard channels[channel] != nil, channels[channel]!.hasRoom(for: peer) else { return [] }
     var member = channels[channel]!.members[peer] ?? channels[channel]!.newMember(presence, now)
-    guard presence.incarnation >= member.incarnation else { return [] }
+    guard presence.incarnation >= member.incarnation else { return report(&member, presence, channel, now) }
     var effects: [MembershipEffect] = []
     if member.instance == presence.instance {
       // Overtaken on the way by a later one, or by the goodbye.
@@ -189,7 +189,8 @@ package struct MembershipMachine: Sendable {
     channels[channel]!.put(member, peer)
     if member.isPresent {
       // A brief beacon that names a status we have not seen: its sender tells it with the echo.
-      if presence.statusHash != member.statusHash {
+      if presence.statusHash != member.statusHash, member.answers.take(1, at: now) {
+        channels[channel]!.put(member, peer)
         effects.append(answer(channel, peer, [.probe(nonce: channels[channel]!.nonce)]))
       }
       effects += settle(channel, peer, before, at: now)
@@ -197,6 +198,17 @@ package struct MembershipMachine: Sendable {
         .tell(.messaging(.presenceHeard(channel, peer, PresenceFacts(presence)))))
     }
     return effects
+  }
+
+  /// It runs an older copy of its profile than the one it was known by.
+  private mutating func report(
+    _ member: inout MemberState, _ presence: Presence, _ channel: ChannelID, _ now: Instant
+  ) -> [MembershipEffect] {
+    guard member.instance != presence.instance, member.reportAt.map({ $0 <= now }) ?? true else { return [] }
+    member.reportAt = now + MembershipRule.reportAgain
+    channels[channel]!.put(member, presence.author)
+    let frame = DatagramFrame.suspect(presence.author, incarnation: member.incarnation)
+    return [.tell(.links(.unicast(channel, presence.author, [.plain(frame)], direct: [])))]
   }
 
   /// In a small channel the newcomer is answered at once; in a larger one after a jitter, lest all answer together.
@@ -248,7 +260,8 @@ package struct MembershipMachine: Sendable {
   private mutating func probed(
     _ channel: ChannelID, _ peer: PeerID, _ nonce: UInt64, _ now: Instant
   ) -> [MembershipEffect] {
-    guard let member = channels[channel]?.members[peer] else { return [] }
+    guard var member = channels[channel]?.members[peer], member.answers.take(1, at: now) else { return [] }
+    channels[channel]!.put(member, peer)
     var parts: [DirectMessage.Part] = [.echo(nonce: nonce)]
     if case .claimed(let probing) = member.phase { parts.append(.probe(nonce: probing.nonce)) }
     return [answer(channel, peer, parts)]

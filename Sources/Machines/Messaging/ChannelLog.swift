@@ -327,8 +327,8 @@ struct ChannelLog: Sendable {
   }
 
   /// What is to be asked for next: a bounded number of runs, after those of the last time.
-  mutating func nextRanges() -> [LogRange] {
-    let keys = lacking.sorted()
+  mutating func nextRanges(but heldBack: Set<PeerID>) -> [LogRange] {
+    let keys = lacking.filter { !heldBack.contains($0.author) }.sorted()
     let start = lastAskedKey.flatMap { last in keys.firstIndex { $0 > last } } ?? 0
     var askedCount = 0
     var ranges: [LogRange] = []

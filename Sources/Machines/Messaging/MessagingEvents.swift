@@ -172,6 +172,10 @@ package enum MessagingNotice: Equatable, Sendable {
   case delivered(ChannelID, log: Instance, after: UInt64, through: UInt64, to: PeerID)
   case peerMessage(PeerID, MessageID, json: [UInt8], cursor: UInt64)
   case peerDelivered(PeerID, MessageID)
+  /// This author costs more than a member may, or did what none may.
+  case overLimit(ChannelID, PeerID, MemberExcess)
+  /// From this number on the log is shown to nobody.
+  case equivocated(ChannelID, EquivocationProof)
   /// It waited for as long as it may, in vain, and is no longer tried.
   case peerExpired(PeerID, MessageID)
 }

@@ -30,9 +30,15 @@ package struct MessagingMachine: Sendable {
   var nextBatch: UInt64 = 1
   var nextRequest: UInt64 = 1
   var asks = AskQueue()
+  var meters: MemberMeters
+  var twice = SignedTwice()
   package private(set) var refusedCount: UInt64 = 0
 
-  package init(me: PeerID, instance: Instance, seed: UInt64, outbox limits: OutboxLimits = OutboxLimits()) {
+  package init(
+    me: PeerID, instance: Instance, seed: UInt64, outbox limits: OutboxLimits = OutboxLimits(),
+    members: MemberLimits = MemberLimits()
+  ) {
+    meters = MemberMeters(members)
     self.me = me
     self.instance = instance
     outbox = Outbox(limits)
@@ -64,14 +70,14 @@ package struct MessagingMachine: Sendable {
     case .pruned(let channel, let floors): return pruned(channel, floors)
     case .submitted(let channel, let submission): return submitted(channel, submission, now)
     case .entrySigned(let channel, let entry): return signed(channel, entry, now)
-    case .entryHeard(let channel, let bytes, _): return heard(channel, bytes, now)
+    case .entryHeard(let channel, let bytes, _): return heard(channel, bytes, isAsked: false, now)
     case .entryVerified(let channel, let entry, let isGenuine): return verified(channel, entry, isGenuine, now)
     case .committed(let batch, let cursors): return committed(batch, cursors)
     case .synced(let batch): return synced(through: batch, now)
     case .persisted(let batch, let cursors): return committed(batch, cursors) + synced(through: batch, now)
     case .syncFailed(let reason): return syncFailed(reason, now)
     case .persistFailed(let batch, let reason): return persistFailed(batch, reason, now)
-    case .loaded(let load, let entries): return loaded(load, entries)
+    case .loaded(let load, let entries): return compared(load, entries, now) ?? loaded(load, entries)
     case .memberPresent(let channel, let peer, let instance, let facts):
       return memberPresent(channel, peer, instance, facts, now)
     case .presenceHeard(let channel, let peer, let facts): return presenceHeard(channel, peer, facts, now)
@@ -103,6 +109,7 @@ package struct MessagingMachine: Sendable {
     governances[channel] = nil
     guard let log = channels.removeValue(forKey: channel) else { return [] }
     departed[channel] = log.logs[ownLogKey]
+    twice.left(channel)
     let requests = log.submissions.waiting.map(\.request) + log.waiting.values.flatMap { $0 }
     return requests.map { .notify(.failed($0, .notInChannel)) }
   }

@@ -50,6 +50,7 @@ extension MessagingMachine {
     unsynced.removeFirst(count)
     var effects: [MessagingEffect] = []
     if let cursor = done.last?.shownCursor, cursor > 0 { effects.append(.notify(.synced(cursor: cursor))) }
+    for (channel, entry) in twice.takeWaiting() { effects.append(twice.load(channel, entry)) }
     var changed: Set<ChannelID> = []
     for batch in done {
       unsyncedByteCount -= batch.byteCount

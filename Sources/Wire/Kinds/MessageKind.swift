@@ -46,6 +46,13 @@ package enum KindRegistry {
 
   /// Zero stands for a kind this version does not know.
   package static func code(of type: String) -> UInt64 { kind(named: type)?.code ?? UnknownKind.code }
+
+  /// Whether the number signed beside a message is that of its type: else what is indexed, shown and folded by number
+  /// and what is read as JSON would be two things. Numbers of newer versions stand for types that are unknown here.
+  package static func fits(_ code: UInt64, _ message: SchemaMessage) -> Bool {
+    let known = all.first { $0.type == message.content.type }
+    return known.map { $0.code == code } ?? !all.contains { $0.code == code }
+  }
 }
 
 /// A kind from a newer peer: kept as it came, shown as unknown.
