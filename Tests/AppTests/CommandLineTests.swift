@@ -81,6 +81,7 @@ import Testing
         "unshare",
         "media", "files", "download", "downloads", "watch", "history", "search", "chat",
         "verify", "block", "unblock", "contacts", "token",
+        "passphrase", "identity",
       ])
   }
 
