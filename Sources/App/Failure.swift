@@ -44,7 +44,9 @@ struct Failure: Error, Equatable {
       "too_large_for_memory":
       .badData
     case "not_in_channel", "no_such_peer", "no_such_media", "no_such_file", "no_such_download": .noInput
-    case "home_has_identity", "home_retired", "already_exists", "file_trouble", "no_space", "other_secret", "too_many_channels": .cannotCreate
+    case "already_exists", "file_trouble", "no_space", "other_secret", "too_many_channels", "home_has_identity",
+      "home_retired":
+      .cannotCreate
     case "queue_full", "cancelled", "download_broken", "profile_in_use": .tryAgain
     case "other_user", "home_passphrase_needed", "wrong_home_passphrase": .notPermitted
     default: .unavailable
