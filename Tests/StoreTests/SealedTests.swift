@@ -67,6 +67,8 @@ struct SealedTests {
       writes.append(.share(share(number, in: 1, path: "/home/ana/\(Self.sentence)/\(number)")))
       writes.append(.download(download(number, in: 2)))
     }
+    writes.append(.contact(StoredContact(peer: peer(7), verifiedName: "Sieben Hunde", verifiedAt: 5)))
+    writes.append(.contact(StoredContact(peer: peer(8), isBlocked: true)))
     writes.append(
       .scans(
         (1...210).map {
@@ -87,6 +89,7 @@ struct SealedTests {
     var shares: [StoredShare]
     var downloads: [StoredDownload]
     var hashes: [Int: [UInt8]]
+    var contacts: [StoredContact]
 
     init(_ store: Store) throws {
       entries = try store.entriesAfter(cursor: 0, in: nil, limit: .max)
@@ -96,6 +99,7 @@ struct SealedTests {
       members = try (0...2).flatMap { try store.members(in: channel($0)) }
       shares = try store.shares()
       downloads = try store.downloads()
+      contacts = try store.contacts()
       hashes = try store.hashes(
         of: (1...210).map {
           ("/home/ana/\(SealedTests.sentence)/\($0)", byteCount: 5, modifiedNanoseconds: 1, inode: 7)

@@ -36,6 +36,7 @@ struct Resealing {
         Step { (work, place) throws(StoreError) in try work.shares(place) },
         Step { (work, place) throws(StoreError) in try work.downloads(place) },
         Step { (work, place) throws(StoreError) in try work.scans(place) },
+        Step { (work, place) throws(StoreError) in try work.contacts() },
         Step { (work, place) throws(StoreError) in try work.index() },
       ]
     }
@@ -311,6 +312,18 @@ struct Resealing {
         "UPDATE scans SET path = ?, piece_hashes = ? WHERE id = ?", row.path, row.hashes, .integer(row.id))
     }
     return rows.last?.id
+  }
+
+  /// All at once: the user made each of them.
+  private func contacts() throws(StoreError) -> Int64? {
+    let rows = try database.rows("SELECT peer, name FROM contacts") { (row) throws(StoreError) in
+      let peer = PeerID(try row.key(0))
+      return (peer: peer, name: text(row.text(1), .contactName(peer)))
+    }
+    for row in rows {
+      try database.run("UPDATE contacts SET name = ? WHERE peer = ?", row.name, .key(row.peer.value))
+    }
+    return nil
   }
 
   /// Begun anew when it is next wanted: of a sealed store in memory.

@@ -30,6 +30,7 @@ struct Cell {
   static func memberName(_ channel: ChannelID, _ peer: PeerID) -> Cell {
     Cell("members.name", channel.bytes, peer.bytes)
   }
+  static func contactName(_ peer: PeerID) -> Cell { Cell("contacts.name", peer.bytes) }
   static func share(_ column: StaticString, _ media: MediaID) -> Cell { Cell(column, media.bytes) }
   static let scanPath = Cell("scans.path")
   static func scanHashes(_ path: String) -> Cell { Cell("scans.piece_hashes", Array(path.utf8)) }
