@@ -7,24 +7,24 @@ import ParleyVocabulary
 /// incarnation (8) ‖ count of files (2) ‖ for each: length of its name (1) ‖ name ‖ length (2) ‖ what it says
 ///
 /// Names are `identity`, `display-name`, and `channels/` ‖ 26 characters of base32.
-struct IdentityBundle: Equatable {
-  struct File: Equatable {
-    var name: String
-    var bytes: [UInt8]
+package struct IdentityBundle: Equatable {
+  package struct File: Equatable {
+    package var name: String
+    package var bytes: [UInt8]
   }
 
-  static let mark = "PARLEYEX"
+  package static let mark = "PARLEYEX"
   /// A node is in 64 channels; those that were left are not in it.
   static let fileCountMax = 1_024
-  var incarnation: UInt64
-  var files: [File]
+  package var incarnation: UInt64
+  package var files: [File]
 
   init(incarnation: UInt64, files: [File]) {
     self.incarnation = incarnation
     self.files = files
   }
 
-  var encoded: [UInt8] {
+  package var encoded: [UInt8] {
     var bytes = incarnation.bigEndianBytes + Self.two(files.count)
     for file in files {
       bytes.append(UInt8(file.name.utf8.count))
@@ -37,7 +37,7 @@ struct IdentityBundle: Equatable {
   private static func two(_ number: Int) -> [UInt8] { [UInt8(number >> 8), UInt8(truncatingIfNeeded: number)] }
 
   /// Whoever gives somebody a file and its passphrase chose all that is in it. Nil for what no export writes.
-  init?(decoding bytes: [UInt8]) {
+  package init?(decoding bytes: [UInt8]) {
     var rest = bytes[...]
     func take(_ count: Int) -> ArraySlice<UInt8>? {
       guard rest.count >= count else { return nil }

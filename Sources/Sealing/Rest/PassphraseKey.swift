@@ -49,8 +49,8 @@ struct PassphraseKey {
 /// mark (8) ‖ version 1 (1) ‖ note (1) ‖ passes (4) ‖ KiB (4) ‖ salt (16) ‖ nonce (24) ‖ XChaCha20-Poly1305 of the
 /// content under Argon2id of passphrase and salt, with everything before the nonce as associated data ‖ tag (16) ‖
 /// BLAKE2b-128 of all before (16), which tells a damaged file from a wrong passphrase.
-struct PassphraseEnvelope {
-  enum Failure: Error {
+package struct PassphraseEnvelope {
+  package enum Failure: Error {
     case damaged(String)
     case newerVersion(UInt8)
     case wrongPassphrase
@@ -63,7 +63,7 @@ struct PassphraseEnvelope {
 
   let mark: [UInt8]
   let note: UInt8
-  let cost: PassphraseCost
+  package let cost: PassphraseCost
   let salt: [UInt8]
   private let sealed: [UInt8]
 
@@ -88,12 +88,12 @@ struct PassphraseEnvelope {
     }
   }
 
-  var bytes: [UInt8] {
+  package var bytes: [UInt8] {
     let body = head + sealed
     return body + BLAKE2b.hash(body, byteCount: 16)
   }
 
-  init(_ bytes: [UInt8], mark: String) throws(Failure) {
+  package init(_ bytes: [UInt8], mark: String) throws(Failure) {
     guard bytes.count > Self.overheadByteCount else { throw .damaged("it is \(bytes.count) bytes long") }
     guard bytes.starts(with: mark.utf8) else { throw .damaged("it does not begin with \(mark)") }
     let body = Array(bytes.dropLast(16))
