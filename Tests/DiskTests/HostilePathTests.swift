@@ -10,57 +10,70 @@ import Testing
   private let folder = TemporaryFolder()
   private let outside = TemporaryFolder()
 
+  /// What the two threads know of each other.
+  private struct Course {
+    var part = ""
+    var exchangedCount = 0
+    var landedCount = 0
+    var refusedCount = 0
+    var isOver: Bool { exchangedCount >= 10_000 && landedCount + refusedCount >= 100 || exchangedCount >= 1_000_000 }
+  }
+
   /// Somebody who may write beside the download exchanges the part, and a folder in it, for links outwards and back, as
   /// fast as it goes, while files land, are read, finished and given up. 10,000 exchanges.
   @Test func foldersExchangedForLinksAllTheTimeLeadNowhere() {
     outside.write([7], "keep")
     mkdir(outside.path + "/b", 0o700)
-    let part = folder.path + "/.parley-hostile.part"
     let (folder, outside) = (folder, outside)
-    let isOver = Atomic(false)
-    let counts = Mutex((exchanged: 0, landed: 0, refused: 0))
+    let course = Mutex(Course())
     parallel(2) { number in
-      if number == 0 {
-        Self.exchange(part, with: outside.path, 10_000) { counts.withLock { $0.exchanged += 1 } }
-        isOver.store(true, ordering: .releasing)
-        return
-      }
-      while !isOver.load(ordering: .acquiring) {
-        let done = Self.land(in: folder, part: part)
-        counts.withLock { if done { $0.landed += 1 } else { $0.refused += 1 } }
+      var count = 0
+      while !course.withLock({ $0.isOver }) {
+        count += 1
+        if number == 0 {
+          let part = course.withLock { $0.part }
+          if !part.isEmpty { Self.exchange(folder.path + "/" + part, with: outside.path, count) } else { sched_yield() }
+          course.withLock { $0.exchangedCount += part.isEmpty ? 0 : 1 }
+        } else {
+          let part = ".parley-hostile-\(count).part"
+          course.withLock { $0.part = part }
+          let isLanded = Self.land(in: folder, part: part)
+          course.withLock { if isLanded { $0.landedCount += 1 } else { $0.refusedCount += 1 } }
+        }
       }
     }
-    let all = counts.withLock { $0 }
-    #expect(all.exchanged >= 10_000 && all.landed + all.refused > 0, "\(all)")
+    let all = course.withLock { $0 }
+    #expect(all.exchangedCount >= 10_000 && all.landedCount + all.refusedCount >= 100, "\(all)")
     #expect(outside.names == ["b", "keep"] && outside.read("keep") == [7], "\(all)")
     #expect(TemporaryFolder.names(in: outside.path + "/b") == [], "\(all)")
   }
 
-  /// Each try has a way of its own: the part, or the folder in it.
-  private static func exchange(_ part: String, with outside: String, _ tryCount: Int, _ done: () -> Void) {
-    for number in 0..<tryCount {
-      let (place, target) = number % 2 == 0 ? (part, outside) : (part + "/b", outside + "/b")
-      let away = part + "-away"
-      let isMoved = rename(place, away) == 0
-      // Nothing there: a link in advance is as good an attack.
-      if symlink(target, place) == 0 {
-        sched_yield()
-        // Never what a landing has put there meanwhile.
-        var status = stat()
-        if lstat(place, &status) == 0, status.st_mode & S_IFMT == S_IFLNK { unlink(place) }
-      }
-      if isMoved { rename(away, place) }
-      done()
+  /// The part, and the folder in it, by turns.
+  private static func exchange(_ part: String, with outside: String, _ number: Int) {
+    let (place, target) = number % 2 == 0 ? (part, outside) : (part + "/b", outside + "/b")
+    let away = part + "-away"
+    let isMoved = rename(place, away) == 0
+    // Nothing there: a link in advance is as good an attack.
+    if symlink(target, place) == 0 {
+      sched_yield()
+      // Never what a landing has put there meanwhile.
+      var status = stat()
+      if lstat(place, &status) == 0, status.st_mode & S_IFMT == S_IFLNK { unlink(place) }
     }
+    if isMoved { rename(away, place) }
   }
 
   /// Whether it landed; errors are what an attacked download ends with.
   private static func land(in folder: TemporaryFolder, part: String) -> Bool {
+    var tryCount = 0
     do {
       let landing = try Landing(
         .folder(folder.path, SafeFileName(received: "trip")),
         .folder([Landing.File(relative: "a", byteCount: 2), Landing.File(relative: "b/c", byteCount: 3)]),
-        candidates: { ".parley-hostile.part" })
+        candidates: {
+          tryCount += 1
+          return tryCount == 1 ? part : ".parley-other-\(tryCount)-\(part.dropFirst(8))"
+        })
       do {
         try landing.write([1, 2], at: 0, file: 0)
         try landing.write([3, 4, 5], at: 0, file: 1)

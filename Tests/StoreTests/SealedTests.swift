@@ -108,7 +108,7 @@ struct SealedTests {
   }
 
   private static let marks: [[UInt8]] = [
-    Array("Seven wet".utf8), Array("мокрих".utf8), Array("湿".utf8), Array("湿狗".utf8), Array("seven".utf8),
+    Array("Seven wet".utf8), Array("мокрих".utf8), Array("湿狗".utf8), Array("seven".utf8),
     Array("Sieben".utf8),
     Array("/home/ana".utf8), Array("/tmp/ziel".utf8),
   ]
@@ -146,7 +146,7 @@ struct SealedTests {
     var before: Contents?
     do { before = try fill(Store(path: folder.store)) }
     #expect(
-      readable().count == Self.marks.count - 1, "the test sees what is plain, but for the lone sign: \(readable())")
+      readable().count == Self.marks.count, "the test sees what is plain: \(readable())")
     do {
       let store = try Store(path: folder.store, seal: seal)
       #expect(try Contents(store) == before)
@@ -230,7 +230,7 @@ struct SealedTests {
     #expect(try store.isIndexingWorthwhile() == false, "before anybody searches nothing is indexed")
     while store.isIndexBehind { try store.index(texts) }
     for (text, count) in [
-      ("seven", 1_274), ("wet dogs 7", 110), ("мокр", 1_274), ("湿狗", 1_274), ("狗湿", 0), ("1299", 1),
+      ("seven", 1_274), ("wet dogs 7", 109), ("мокр", 1_274), ("湿狗", 1_274), ("狗湿", 0), ("1299", 1),
     ] {
       #expect(try found(text, store) == count, "\(text)")
     }
@@ -280,8 +280,8 @@ struct SealedTests {
     let store = try Store(path: folder.store, seal: seal)
     #expect(store.setAside != nil && store.salvaged.entryCount == 1_300 && store.salvaged.waitingCount == 40)
     var after = try Contents(store)
-    // Downloads and what files hashed to are not salvaged.
-    (after.downloads, after.hashes) = (before!.downloads, before!.hashes)
+    // Downloads, contacts and what files hashed to are not salvaged.
+    (after.downloads, after.hashes, after.contacts) = (before!.downloads, before!.hashes, before!.contacts)
     after.outbox = zip(after.outbox, before!.outbox).map { after, before in
       var after = after
       after.queuedAt = before.queuedAt
