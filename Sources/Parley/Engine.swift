@@ -71,8 +71,8 @@ final class Engine: Sendable {
         switchboard.notices(.trouble(error.description))
       }
       store = try await StoreActor.open(
-        path: profile.path + "/store.sqlite", me: profile.identity.peerID,
-        channels: ((try? profile.loadChannels()) ?? []).map(\.id),
+        path: profile.storePath, me: profile.identity.peerID,
+        channels: ((try? profile.loadChannels()) ?? []).map(\.id), keys: profile.restKeys,
         retention: Retention(days: settings.historyDays, entryCountMax: settings.historyEntryCountMax),
         executor: storeThread, switchboard: switchboard, wake: { alarms.wake(2, at: $0) },
         wakeIndexing: { alarms.wake(3, at: $0) })

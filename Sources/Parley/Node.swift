@@ -42,13 +42,27 @@ public actor Node {
   private let end = AsyncStream.makeStream(of: Void.self)
 
   /// Opens and locks the profile; makes one at the first start. Throws `.profileInUse`, `.profileDamaged`, `.badName`,
-  /// and `.badSetting`, which comes before anything is made.
+  /// and `.badSetting`, which comes before anything is made. Of a home with a passphrase `.homePassphraseNeeded` and
+  /// `.wrongHomePassphrase`; of one without `.homePassphraseMismatch` when one was given. With a passphrase the call
+  /// takes 64 MiB and some tenths of a second.
   public init(_ settings: NodeSettings, trouble: @escaping @Sendable (String) -> Void = { _ in }) throws(ParleyError) {
     self.settings = settings
     try settings.check()
     let profile: Profile
-    do { profile = try Profile.open(home: settings.home) } catch { throw ParleyError(error, home: settings.home) }
+    do { profile = try Profile.open(home: settings.home, passphrase: settings.passphrase) } catch {
+      throw ParleyError(error, home: settings.home)
+    }
     self.profile = profile
+    do {
+      if try profile.isRetired { throw ParleyError.homeRetired(home: settings.home) }
+      if try profile.isExported {
+        trouble(
+          "this identity was exported: once it is used elsewhere, this home is to be retired, for one identity runs in "
+            + "one place")
+      }
+    } catch let error as ProfileError {
+      throw ParleyError(error, home: settings.home)
+    } catch { throw .homeRetired(home: settings.home) }
     do {
       if let name = settings.displayName {
         displayName = try DisplayName(name)
@@ -123,6 +137,9 @@ public actor Node {
     }
     await engine.store.close()
     engine.close()
+    if hub.connectionState == .aborted {
+      do { try profile.retireIfExported() } catch { hub.take(.trouble(error.description)) }
+    }
     ended()
     if hub.connectionState == .aborted { throw .aborted }
   }

@@ -4,6 +4,8 @@ public struct NodeSettings: Sendable {
   public var home: String
   /// Nil: the name of last time, or else the login name.
   public var displayName: String?
+  /// Of the home, when it has one (`HomePassphrase`); 1 to 1,024 bytes. Not written anywhere.
+  public var passphrase: [UInt8]?
   /// Names of network interfaces; none means all that can do multicast.
   public var interfaces: [String]
   /// Nodes to dial besides those that are heard, each as `HOST:PORT`.

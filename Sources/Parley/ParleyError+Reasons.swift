@@ -6,7 +6,13 @@ extension ParleyError {
   init(_ error: ProfileError, home: String) {
     switch error {
     case .inUse(_, let processID): self = .profileInUse(home: home, processID: processID ?? 0)
-    case .notADirectory, .notPrivate, .ownedByAnother, .damaged, .system:
+    case .passphraseNeeded: self = .homePassphraseNeeded(home: home)
+    case .wrongPassphrase: self = .wrongHomePassphrase(home: home)
+    case .noPassphrase: self = .homePassphraseMismatch(home: home, hasPassphrase: false)
+    case .hasPassphrase: self = .homePassphraseMismatch(home: home, hasPassphrase: true)
+    case .hasIdentity: self = .homeHasIdentity(home: home)
+    case .passphraseLength, .noMemory: self = .badPassphrase(error.description)
+    case .notADirectory, .notPrivate, .ownedByAnother, .damaged, .newerVersion, .system:
       self = .profileDamaged(path: home, reason: error.description)
     }
   }

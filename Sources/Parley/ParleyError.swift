@@ -65,6 +65,16 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
   case profileInUse(home: String, processID: Int32)
   /// The home, its identity or its database cannot be used; it was left as it is.
   case profileDamaged(path: String, reason: String)
+  /// The home is sealed with a passphrase, and none was given; it was left as it is.
+  case homePassphraseNeeded(home: String)
+  /// Not the passphrase of the home, which was left as it is.
+  case wrongHomePassphrase(home: String)
+  /// A passphrase was given for a home that has none, or is to be set for one that has one; it was left as it is.
+  case homePassphraseMismatch(home: String, hasPassphrase: Bool)
+  /// An identity is to be put into a home that has one, which was left as it is.
+  case homeHasIdentity(home: String)
+  /// The identity of this home was exported and then seen elsewhere: the home is not used again.
+  case homeRetired(home: String)
   /// No usable interface, no port, or an address that cannot be found; the text is for people.
   case network(String)
   /// Too much waits to be written, or the disk refused; the text says what was kept.
@@ -139,6 +149,20 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
       "process \(processID) runs a node on \(home.escapedLine): use it, or end it first (parley down)"
     case .profileDamaged(let path, let reason):
       "\(path.escapedLine) cannot be used: \(reason); it was left as it is"
+    case .homePassphraseNeeded(let home):
+      "\(home.escapedLine) is sealed with a passphrase, and none was given: give it (parley up asks for it at the "
+        + "terminal, or takes --passphrase-file F)"
+    case .wrongHomePassphrase(let home):
+      "this is not the passphrase of \(home.escapedLine): nothing was changed, try again"
+    case .homePassphraseMismatch(let home, hasPassphrase: true):
+      "\(home.escapedLine) has a passphrase already: nothing was changed; use parley passphrase change"
+    case .homePassphraseMismatch(let home, hasPassphrase: false):
+      "\(home.escapedLine) has no passphrase: nothing was changed; leave it away, or set one with parley passphrase set"
+    case .homeHasIdentity(let home):
+      "\(home.escapedLine) has an identity, which is never replaced: nothing was changed, choose another home"
+    case .homeRetired(let home):
+      "the identity of \(home.escapedLine) was exported and now runs elsewhere: one identity runs in one place, so this "
+        + "home is retired; delete it, or, if the other one is gone for good, delete the file retired in it"
     case .network(let text): text
     case .queueFull(let text): text
     case .unknownCursor(let cursor, let last):

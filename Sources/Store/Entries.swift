@@ -39,8 +39,8 @@ extension Store {
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (log, number) DO NOTHING
       """,
       .bits(cursor), .integer(head.row), number, lamport, .integer(entry.isKept ? 2 : entry.isHidden ? 1 : 0),
-      .integer(batchAge),
-      .integer(channel), .key(entry.key.author.value), .log(entry.key.log), .blob(entry.bytes))
+      .integer(batchAge), .integer(channel), .key(entry.key.author.value), .log(entry.key.log),
+      cells.blob(entry.bytes, .entry(entry.channel, entry.key, entry.number)))
     guard database.changeCount > 0 else { return 0 }
     lastCursor = cursor
     try advance(&head, past: entry.number)
@@ -319,9 +319,11 @@ extension Store {
   }
 
   func entry(_ row: Row) throws(StoreError) -> StoredEntry {
-    StoredEntry(
-      channel: try channel(row: row.integer(1)),
-      key: LogKey(author: PeerID(try row.key(2)), log: try row.log(3)), number: row.bits(4), lamport: row.bits(5),
-      isHidden: row.flag(6), isKept: row.integer(6) == 2, bytes: row.blob(7), cursor: row.bits(0))
+    let channel = try channel(row: row.integer(1))
+    let key = LogKey(author: PeerID(try row.key(2)), log: try row.log(3))
+    let number = row.bits(4)
+    return StoredEntry(
+      channel: channel, key: key, number: number, lamport: row.bits(5), isHidden: row.flag(6),
+      isKept: row.integer(6) == 2, bytes: cells.bytes(row.blob(7), .entry(channel, key, number)), cursor: row.bits(0))
   }
 }

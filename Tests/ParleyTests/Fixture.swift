@@ -20,6 +20,9 @@ final class RunningNode: Sendable {
     try await node.ready()
   }
 
+  /// Returns once `run()` has by itself.
+  func ended() async throws { try await run.value }
+
   /// Returns once `run()` has.
   func stop() async throws {
     await node.stop()

@@ -34,6 +34,7 @@ package actor StoreActor {
   private var opened: Store?
   private let path: String
   private let checks: SalvageChecks
+  private let seal: (any StoreSeal)?
   /// What the disk refused last; nil while all is well. Told when it changes, not each time.
   private var refusal: StoreError?
   private let me: PeerID
@@ -58,25 +59,26 @@ package actor StoreActor {
   /// Opens the database on its own thread. `channels`: those joined, for what a damaged one does not tell any more.
   /// At the moments given to `wake`, post `.prune`; at those given to `wakeIndexing`, `.index`.
   package static func open(
-    path: String, me: PeerID, channels: [ChannelID], retention: Retention, executor: ThreadExecutor,
-    switchboard: Switchboard, wake: @escaping @Sendable (Instant) -> Void,
+    path: String, me: PeerID, channels: [ChannelID], keys: RestKeys? = nil, retention: Retention,
+    executor: ThreadExecutor, switchboard: Switchboard, wake: @escaping @Sendable (Instant) -> Void,
     wakeIndexing: @escaping @Sendable (Instant) -> Void
   ) async throws(StoreError) -> StoreActor {
     let checks = checks(me: me, channels: channels)
-    let store = try await Opener(executor: executor).open(path, checks)
+    let store = try await Opener(executor: executor).open(path, checks, keys)
     return StoreActor(
-      store: store, path: path, checks: checks, me: me, retention: retention, executor: executor,
+      store: store, path: path, checks: checks, seal: keys, me: me, retention: retention, executor: executor,
       switchboard: switchboard, wake: wake, wakeIndexing: wakeIndexing)
   }
 
   private init(
-    store: sending Store, path: String, checks: SalvageChecks, me: PeerID, retention: Retention,
+    store: sending Store, path: String, checks: SalvageChecks, seal: (any StoreSeal)?, me: PeerID, retention: Retention,
     executor: ThreadExecutor, switchboard: Switchboard, wake: @escaping @Sendable (Instant) -> Void,
     wakeIndexing: @escaping @Sendable (Instant) -> Void
   ) {
     opened = store
     self.path = path
     self.checks = checks
+    self.seal = seal
     self.me = me
     self.retention = retention
     self.executor = executor
@@ -109,7 +111,7 @@ package actor StoreActor {
   }
 
   /// What a damaged store is salvaged by: everything is verified before it is put back, as if it came from the network.
-  private static func checks(me: PeerID, channels: [ChannelID]) -> SalvageChecks {
+  package static func checks(me: PeerID, channels: [ChannelID]) -> SalvageChecks {
     SalvageChecks(
       channels: channels,
       entry: { channel, bytes in
@@ -235,11 +237,11 @@ package actor StoreActor {
     // One at a time may have the file.
     opened = nil
     do throws(StoreError) {
-      let store = try Store(path: path, checks: checks)
+      let store = try Store(path: path, checks: checks, seal: seal)
       opened = store
       if let trouble = setAside { switchboard.notices(.trouble(trouble)) }
     } catch {
-      if let wasReadOnly { opened = try? Store(reading: path, because: wasReadOnly) }
+      if let wasReadOnly { opened = try? Store(reading: path, because: wasReadOnly, seal: seal) }
       refused(error)
       throw error
     }
@@ -459,12 +461,14 @@ private actor Opener {
   private let executor: ThreadExecutor
   nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
   init(executor: ThreadExecutor) { self.executor = executor }
-  func open(_ path: String, _ checks: SalvageChecks) throws(StoreError) -> sending Store {
+  func open(
+    _ path: String, _ checks: SalvageChecks, _ seal: (any StoreSeal)?
+  ) throws(StoreError) -> sending Store {
     do throws(StoreError) {
-      return try Store(path: path, checks: checks)
+      return try Store(path: path, checks: checks, seal: seal)
     } catch {
       guard case .readOnly(_, let reason) = error else { throw error }
-      return try Store(reading: path, because: reason)
+      return try Store(reading: path, because: reason, seal: seal)
     }
   }
 }

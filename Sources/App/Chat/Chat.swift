@@ -21,7 +21,7 @@ final class Chat {
     var started: pid_t?
     do throws(Failure) { _ = try client.call("GET", ["id"]) } catch {
       guard error.status == .unavailable else { throw error }
-      started = try NodeStarter.start(client)
+      started = try NodeStarter.start(client, passphrase: try homePassphrase(client.home))
       Terminal.note("Started your node. Its log: \((client.home + "/node.log").escapedLine)")
     }
     try joinIfNeeded(channel, client, invocation)
@@ -55,6 +55,16 @@ final class Chat {
     }
     let answer = try ChannelCommands.join(channel, secret: secret, client)
     for line in ChannelCommands.lines(ofJoin: answer) { Terminal.note(line) }
+  }
+
+  private static func homePassphrase(_ home: String) throws(Failure) -> [UInt8]? {
+    let isSet: Bool
+    do { isSet = try HomePassphrase.isSet(home: home) } catch { throw Failure(error) }
+    guard isSet else { return nil }
+    guard Terminal.isInputTerminal, let bytes = try Terminal.askSecret("Passphrase of \(home.escapedLine): ") else {
+      throw .usage("the node's home has a passphrase: start it with parley up --passphrase-file F")
+    }
+    return bytes
   }
 
   private init(client: NodeClient, channel: String, ownID: String) {

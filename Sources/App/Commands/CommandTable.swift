@@ -5,7 +5,7 @@ enum CommandTable {
     ("Channels", [create, invite, join, leave, channels, members, rotate]),
     ("Roles", [role, admin, mute, unmute, remove, ban, unban, transfer, lower, announce, close]),
     ("Files", [share, unshare, media, files, download, downloads]),
-    ("The node", [up, down, status, id]),
+    ("The node", [up, down, status, id, passphrase, identity]),
     ("Trust", [verify, block, unblock, contacts, organiser, token]),
   ]
   static let all = sections.flatMap(\.commands)
@@ -25,6 +25,9 @@ enum CommandTable {
       .init(
         name: "--token-file", value: "F",
         help: "log in with the token in F, read again when it ends; else with that of last time"),
+      .init(
+        name: "--passphrase-file", value: "F",
+        help: "read the home's passphrase from F; - for standard input. Else it is asked for"),
       .init(name: "--port", value: "N", help: "TCP port for other nodes; else one the system chooses"),
       .init(name: "--history-days", value: "D", help: "keep what was received in the last D days; else 30"),
       .init(name: "--history-entries", value: "N", help: "keep the last N entries of each channel; else 100000"),
@@ -47,6 +50,7 @@ enum CommandTable {
       .init("parley up", "run it here"),
       .init("parley up --name Ana", "be seen as Ana"),
       .init("parley up --interface lo", "only on this machine: for trying things out"),
+      .init("parley up --passphrase-file ~/home.txt", "a home with a passphrase, from a script"),
     ], run: NodeCommands.up)
 
   static let down = Command(
@@ -62,6 +66,46 @@ enum CommandTable {
   static let id = Command(
     name: "id", summary: "print your ID, which others may use to reach you with tell",
     examples: [.init("parley id", "print it")], run: NodeCommands.id)
+
+  static let passphrase = Command(
+    name: "passphrase", arguments: [.init("set|change|remove")],
+    options: [
+      .init(
+        name: "--passphrase-file", value: "F",
+        help: "read the passphrase from the first line of F; - for standard input"),
+      .init(name: "--new-passphrase-file", value: "F", help: "change: read the new one from the first line of F"),
+    ],
+    summary: "seal what your node keeps on the disk with a passphrase",
+    details: """
+      Only while your node is not running. Without the options it is asked for at the
+      terminal. Sealed are your identity, the secrets of channels, messages, people's names
+      and the list of shared files; not the files themselves, nor when you wrote to whom.
+      A passphrase that is forgotten cannot be found again by anybody.
+      """,
+    examples: [
+      .init("parley passphrase set", "asks for one, twice"),
+      .init("parley passphrase change", "asks for the old one and the new one"),
+      .init("parley passphrase remove --passphrase-file ~/home.txt", "everything is plain again"),
+    ], run: PassphraseCommands.passphrase)
+
+  static let identity = Command(
+    name: "identity", arguments: [.init("export|import"), .init("FILE")],
+    options: [
+      .init(name: "--file-passphrase-file", value: "F", help: "read the passphrase of FILE from the first line of F"),
+      .init(name: "--passphrase-file", value: "F", help: "export: the home's passphrase, when it has one"),
+    ],
+    summary: "move who you are to another machine, in one encrypted file",
+    details: """
+      Only while your node is not running. In the file are your identity, your name and the
+      secrets of your channels, sealed with a passphrase of its own; messages come from the
+      others again. An import replaces no identity. One identity runs in one place: when
+      the new home is used, a node on the old one ends and does not start again.
+      """,
+    examples: [
+      .init("parley identity export me.parley", "asks for a passphrase for the file, twice"),
+      .init("parley identity import me.parley", "on the other machine"),
+      .init("parley identity import me.parley --home ~/second", "into another home"),
+    ], run: IdentityCommands.identity)
 
   // MARK: Channels
 

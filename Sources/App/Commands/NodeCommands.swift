@@ -35,6 +35,7 @@ enum NodeCommands {
     // A reader of standard output that goes away must not end the node.
     signal(SIGPIPE, SIG_IGN)
     do {
+      settings.passphrase = try Secrets.homePassphrase(home, invocation)
       let made = try NodeFactory.make(settings) { trouble in
         Terminal.note("parley: \(trouble)")
       }
