@@ -93,24 +93,52 @@ extension Node {
     _ = try Self.stored(answer, name)
   }
 
-  /// The last `limit` (1 to 10,000) messages in the order that every member shares, oldest first. Throws
+  /// The last `limit` (1 to 10,000) messages in the order that every member shares, oldest first. With `cursor`, those
+  /// before the message with this cursor: pages backwards; nothing when that one is not kept any more. Throws
   /// `.notInChannel`, and `.profileDamaged` when the store cannot be read.
-  public func history(of name: ChannelName, limit: Int) async throws(ParleyError) -> [Message] {
+  public func history(
+    of name: ChannelName, before cursor: UInt64? = nil, limit: Int
+  ) async throws(ParleyError) -> [Message] {
     let engine = try await running()
     let joined = try channel(name)
     let count = max(1, min(limit, 10_000))
     do {
-      let entries = try await engine.store.history(of: joined.id, limit: count)
+      let entries =
+        if let cursor {
+          try await engine.store.history(of: joined.id, through: cursor >> 8, limit: count)
+        } else {
+          try await engine.store.history(of: joined.id, limit: count)
+        }
       var messages: [Message] = []
-      for (entry, cursor) in entries {
-        messages.insert(
-          contentsOf: hub.messages(entry, channel: joined.id, name: name, cursor: cursor).reversed(),
-          at: messages.count)
+      for (entry, stored) in entries {
+        let all = hub.messages(entry, channel: joined.id, name: name, cursor: stored).reversed()
+        // Of the entry that holds the message itself only those before it.
+        messages += all.filter { message in cursor.map { message.cursor >> 8 != $0 >> 8 || message.cursor < $0 } ?? true
+        }
         if messages.count >= count { break }
       }
       // The notice of a message comes after its commit: what was read can be downloaded at once.
       for message in messages.reversed() { hub.note(message, in: joined.id) }
       return messages.prefix(count).reversed()
+    } catch {
+      throw .profileDamaged(path: settings.home, reason: error.description)
+    }
+  }
+
+  /// The last `limit` (1 to 10,000) messages between this node and one person, oldest first; with `cursor`, those
+  /// before it. `deliveredTo` of own ones is empty while they wait for that person. `peer` as for `tell`. Throws
+  /// `.noSuchPeer`, `.ambiguousPeer`, and `.profileDamaged` when the store cannot be read.
+  public func messages(
+    with peer: String, before cursor: UInt64? = nil, limit: Int
+  ) async throws(ParleyError) -> [Message] {
+    let engine = try await running()
+    let peer = try await find(peer, engine).peer
+    do {
+      let (stored, waiting) = try await engine.store.peerMessages(
+        with: peer, before: cursor.map { $0 >> 8 }, limit: max(1, min(limit, 10_000)))
+      return stored.reversed().compactMap {
+        hub.peerMessage($0.json, with: peer, $0.cursor, isDelivered: $0.isOwn && !waiting.contains($0.id))
+      }
     } catch {
       throw .profileDamaged(path: settings.home, reason: error.description)
     }

@@ -335,6 +335,29 @@ package actor StoreActor {
     return (entries, page.count < limit ? nil : page.last?.order)
   }
 
+  /// The entry with this cursor and those before it in the shared order, newest first; none when it is gone.
+  package func history(
+    of channel: ChannelID, through cursor: UInt64, limit: Int
+  ) throws(StoreError) -> [(entry: Entry, cursor: UInt64)] {
+    guard cursor > 0, let last = try store.entriesAfter(cursor: cursor - 1, in: channel, limit: 1).first,
+      last.cursor == cursor
+    else { return [] }
+    return try ([last] + store.entriesBefore(last.order, in: channel, limit: limit)).compactMap { stored in
+      (try? Entry(decoding: stored.bytes[...])).map { ($0, stored.cursor) }
+    }
+  }
+
+  /// The newest messages between this node and `peer` before `cursor` (nil: the last ones), the newest first, and which
+  /// of them still wait for that peer.
+  package func peerMessages(
+    with peer: PeerID, before cursor: UInt64?, limit: Int
+  ) throws(StoreError) -> (messages: [StoredPeerMessage], waiting: Set<MessageID>) {
+    let store = try store
+    return (
+      try store.peerMessages(with: peer, before: cursor, limit: limit), Set(try store.outbox(for: peer).map(\.id))
+    )
+  }
+
   package func outbox() throws(StoreError) -> [RestoredOutboxMessage] {
     let store = try store
     return try store.outbox().map { item in

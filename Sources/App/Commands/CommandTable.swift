@@ -4,7 +4,7 @@ enum CommandTable {
     ("Talk", [chat, send, tell, hand, history, search, watch]),
     ("Channels", [join, leave, channels, members]),
     ("Files", [share, unshare, media, files, download, downloads]),
-    ("The node", [up, down, status, id]),
+    ("The node", [up, page, down, status, id]),
     ("Trust", [verify, block, unblock, contacts, token]),
   ]
   static let all = sections.flatMap(\.commands)
@@ -22,6 +22,11 @@ enum CommandTable {
         help: "a node to call that the network does not announce"
       ),
       .init(name: "--port", value: "N", help: "TCP port for other nodes; else one the system chooses"),
+      .init(
+        name: "--page", value: "PORT",
+        help: "serve the page for browsers of this machine there, or off; else at the port of last time, or a free one"),
+      .init(
+        name: "--downloads", value: "DIR", help: "where files go that are downloaded from the page; else ~/Downloads"),
       .init(name: "--history-days", value: "D", help: "keep what was received in the last D days; else 30"),
       .init(name: "--history-entries", value: "N", help: "keep the last N entries of each channel; else 100000"),
       .init(name: "--outbox-seconds", value: "S", help: "give up messages that waited S seconds; else 604800, 7 days"),
@@ -42,6 +47,16 @@ enum CommandTable {
       .init("parley up --name Ana", "be seen as Ana"),
       .init("parley up --interface lo", "only on this machine: for trying things out"),
     ], run: NodeCommands.up)
+
+  static let page = Command(
+    name: "page",
+    options: [.init(name: "--open", help: "open it in a browser; without it the address is printed")],
+    summary: "show the address of the page, for a browser on this machine",
+    details: """
+      The address lets in whoever has it, as long as they use this machine: do not pass it on.
+      """,
+    examples: [.init("parley page", "print it"), .init("parley page --open", "open it in a browser")],
+    run: PageCommands.page)
 
   static let down = Command(
     name: "down", summary: "end your node properly: others see you leave at once",
