@@ -29,7 +29,9 @@ export class Timeline {
     this.toEnd = el("button", { type: "button", class: "to-end", hidden: true, onclick: () => this.showEnd() },
       t("toNewest"), " ↓")
     this.element = el("div", { class: "timeline-frame" }, this.scroller, this.toEnd)
-    new ResizeObserver(() => { if (this.isAtBottom) this.#toBottom() }).observe(this.scroller)
+    // Also when a row grows, such as by a picture or a bar of progress.
+    const observer = new ResizeObserver(() => { if (this.isAtBottom) this.#toBottom() })
+    for (const element of [this.scroller, this.list, this.pendingList]) observer.observe(element)
   }
 
   show(room) {
@@ -162,8 +164,11 @@ export class Timeline {
   #later(job) {
     this.#isWaiting = true
     requestAnimationFrame(async () => {
-      try { await job() } catch { /* the node is away: scrolling again asks again */ }
+      // At the very top no more scrolling comes that could ask again.
+      let pause = 0
+      try { await job() } catch { pause = 1_000 }
       this.#isWaiting = false
+      setTimeout(() => this.#scrolled(), pause)
     })
   }
 
