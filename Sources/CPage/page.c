@@ -21,6 +21,9 @@ static const unsigned char api_js[] = {
 static const unsigned char icons_js[] = {
 #embed "../LocalAPI/Page/icons.js"
 };
+static const unsigned char verify_js[] = {
+#embed "../LocalAPI/Page/verify.js"
+};
 static const unsigned char store_js[] = {
 #embed "../LocalAPI/Page/store.js"
 };
@@ -71,6 +74,7 @@ static const struct parley_page_file files[] = {
     {"main.js", "text/javascript; charset=utf-8", main_js, sizeof main_js},
     {"api.js", "text/javascript; charset=utf-8", api_js, sizeof api_js},
     {"icons.js", "text/javascript; charset=utf-8", icons_js, sizeof icons_js},
+    {"verify.js", "text/javascript; charset=utf-8", verify_js, sizeof verify_js},
     {"store.js", "text/javascript; charset=utf-8", store_js, sizeof store_js},
     {"dom.js", "text/javascript; charset=utf-8", dom_js, sizeof dom_js},
     {"texts.js", "text/javascript; charset=utf-8", texts_js, sizeof texts_js},

@@ -161,7 +161,8 @@ def test_search_finds_and_jumps(stage):
 
 def test_to_one_person(stage):
     ana, max_ = stage.people[:2]
-    ana.browser.one("button[aria-label=Members]").click()
+    if not ana.browser.has(".person button"):
+        ana.browser.one("button[aria-label=Members]").click()
     ana.browser.one(".person button", "Max").click()
     ana.browser.wait("h1", "Max")
     ana.say("Only for you")
@@ -177,6 +178,24 @@ def test_to_one_person(stage):
     ana.browser.one(".rooms button", "Max").click()
     ana.sees("Only for you")
     ana.browser.one(".rooms button", "garden").click()
+
+
+def test_who_is_who(stage):
+    ana = stage.people[0]
+    ana.browser.one(".rooms button", "Max").click()
+    ana.browser.one(".room-actions button", "Verify").click()
+    ana.browser.wait("dialog .code")
+    code = ana.browser.one("dialog .code").text.replace(" ", "")
+    other = stage.people[1].call("GET", f"/v1/peers/{ana.peer_id}/verification")[1]["code"]
+    expect(code == other and len(code) == 30, f"Ana sees {code}, Max {other}")
+    ana.browser.one("dialog button", "We see the same").click()
+    ana.browser.wait("dialog button", "No longer verified")
+    ana.shot("16-verify")
+    ana.browser.keys("Escape")
+    ana.browser.gone("dialog")
+    ana.browser.wait(".room-title .mark", "verified")
+    ana.browser.one(".rooms button", "garden").click()
+    ana.browser.wait(".person .mark", "verified")
 
 
 def test_unread_counts(stage):
@@ -336,5 +355,3 @@ def test_nothing_was_complained_of(stage):
         found = [entry["message"] for entry in person.browser.log()
                  if "ERR_" not in entry["message"] and "401" not in entry["message"]]
         expect(not found, f"{person.name}'s page: {found}")
-
-

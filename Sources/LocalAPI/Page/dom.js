@@ -32,7 +32,18 @@ export function nameOf(text, className) {
   return el("bdi", { class: className, dir: "auto", text: cleanName(text) })
 }
 
-/** The last characters of a peer's ID as people compare them: two groups of four, as everywhere else. */
+/** Beside a name: whether it was verified, and what about it should make one look twice. */
+export function recognitionMark(recognition, t) {
+  if (recognition?.poses_as) return el("span", { class: "mark danger", title: t("posesAs"), text: t("posesAsShort") })
+  if (recognition?.blocked) return el("span", { class: "mark", text: t("blocked") })
+  if (recognition?.verified) return el("span", { class: "mark good", title: t("verifiedMeans"), text: t("verified") })
+  if (recognition?.looks_like?.length > 0) {
+    return el("span", { class: "mark warning", title: t("looksLikeMeans"), text: t("looksLike") })
+  }
+  return null
+}
+
+/** The first characters of a peer's ID as people compare them: two groups of four, as everywhere else. */
 export function fingerprint(peer) {
   const text = String(peer ?? "").slice(0, 8)
   return text.slice(0, 4) + "-" + text.slice(4)

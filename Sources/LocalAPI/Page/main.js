@@ -1,6 +1,6 @@
 // The page: puts the parts together and listens to the keyboard.
 import { logIn } from "/api.js"
-import { arrowKeys, cleanName, el, fingerprint, nameOf, openDialog, showRows } from "/dom.js"
+import { arrowKeys, cleanName, el, fingerprint, nameOf, openDialog, recognitionMark, showRows } from "/dom.js"
 import { icon } from "/icons.js"
 import { language, languages, t } from "/texts.js"
 import { memory, store } from "/store.js"
@@ -11,6 +11,7 @@ import { spoken } from "/message.js"
 import { People } from "/people.js"
 import { Search } from "/search.js"
 import { Timeline } from "/timeline.js"
+import { openVerify } from "/verify.js"
 
 /** Then a panel covers the conversation. */
 const isNarrow = () => matchMedia("(max-width: 900px)").matches
@@ -44,6 +45,7 @@ const subtitle = el("p", { class: "quiet" })
 const hand = el("button", {
   type: "button", class: "hand-button", "aria-keyshortcuts": "h", onclick: () => toggleHand(),
 })
+const who = el("button", { type: "button", text: t("verify"), onclick: () => openVerify(store.current) })
 const panel = el("aside", { class: "panel", hidden: true, "aria-label": t("details") })
 const panelButtons = {
   members: panelButton("members", "people"),
@@ -67,7 +69,7 @@ const sidebar = el("nav", { class: "sidebar", "aria-label": t("channels") },
       onclick: () => showKeys() })))
 const header = el("header", { class: "room-header" }, menu,
   el("div", { class: "room-title" }, title, subtitle),
-  el("div", { class: "room-actions" }, hand, ...Object.values(panelButtons)))
+  el("div", { class: "room-actions" }, hand, who, ...Object.values(panelButtons)))
 const banner = el("p", { class: "banner", role: "status", hidden: true })
 const empty = el("div", { class: "empty", hidden: true }, el("p", { text: t("noChannels") }),
   el("p", {}, el("button", { type: "button", class: "primary", text: t("joinChannel"), onclick: () => join() })))
@@ -155,6 +157,7 @@ function showHeader() {
   title.replaceChildren(...(room ? [nameOf(room.title, "name")] : []))
   const isChannel = room?.kind === "c"
   hand.hidden = !isChannel
+  who.hidden = isChannel
   for (const name of ["members", "files"]) panelButtons[name].hidden = !isChannel
   if (!room) return subtitle.replaceChildren()
   if (isChannel) {
@@ -168,7 +171,8 @@ function showHeader() {
     hand.setAttribute("aria-label", t(isUp ? "lower" : "raise"))
   } else {
     subtitle.replaceChildren(el("span", { class: "fingerprint", text: fingerprint(room.id) }),
-      ` · ${t(store.person(room.id)?.status === "online" ? "here" : "away")}`)
+      ` · ${t(statusOf(room) === "online" ? "here" : "away")} `,
+      recognitionMark(store.person(room.id)?.recognition, t) ?? "")
   }
 }
 

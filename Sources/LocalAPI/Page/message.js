@@ -1,5 +1,5 @@
 // One message as a row of the conversation.
-import { cleanName, cleanText, el, fingerprint, nameOf, openDialog, textWithLinks } from "/dom.js"
+import { cleanName, cleanText, el, fingerprint, nameOf, openDialog, recognitionMark, textWithLinks } from "/dom.js"
 import { icon } from "/icons.js"
 import { bytes, dayOf, fullTimeOf, t, timeOf } from "/texts.js"
 import { store } from "/store.js"
@@ -32,7 +32,8 @@ export function messageRow(room, message, before) {
     isMarked && el("p", { class: "marker" }, el("span", { text: t("newMessages") })),
     el("div", { class: "bubble" },
       !isTogether && !isOwn && el("p", { class: "sender" }, nameOf(message.sender.display_name, "name"), " ",
-        el("span", { class: "fingerprint", text: fingerprint(sender) })),
+        el("span", { class: "fingerprint", text: fingerprint(sender) }), " ",
+        recognitionMark(message.recognition, t)),
       ...body(room, message),
       el("p", { class: "meta" },
         el("time", { datetime: date.toISOString(), title: fullTimeOf(date), text: timeOf(date) }), " ", status)))

@@ -1,5 +1,5 @@
 // Members of the channel: online first, raised hands in the order in which they went up.
-import { arrowKeys, cleanName, el, nameOf, showRows } from "/dom.js"
+import { arrowKeys, cleanName, el, nameOf, recognitionMark, showRows } from "/dom.js"
 import { icon } from "/icons.js"
 import { t } from "/texts.js"
 import { store } from "/store.js"
@@ -38,7 +38,8 @@ export class People {
     this.onlineTitle.textContent = t("online", online.length)
     this.offlineTitle.textContent = t("offline", offline.length)
     this.offlineTitle.hidden = offline.length === 0
-    const shown = (member) => [member.display_name, member.status, member.raise_hand, place(member), room.key]
+    const shown = (member) => 
+      [member.display_name, member.status, place(member), member.recognition, room.key]
     const show = (list, items) =>
       showRows(list, items.slice(0, SHOWN), (member) => member.peer_id, shown, (member) => this.row(room, member))
     show(this.online, online)
@@ -52,8 +53,10 @@ export class People {
       el("span", { class: "dot " + member.status, "aria-hidden": "true" }),
       nameOf(member.display_name, "name"), " ",
       el("span", { class: "fingerprint", text: member.fingerprint }),
+      recognitionMark(member.recognition, t),
       member.self && el("span", { class: "you", text: t("you") }),
-      member.raise_hand && el("span", { class: "hand" }, icon("hand"), ` ${place + 1}`, el("span", { class: "hidden-text", text: " " + t("handUp") })),
+      member.raise_hand && el("span", { class: "hand" }, icon("hand"), ` ${place + 1}`,
+        el("span", { class: "hidden-text", text: " " + t("handUp") })),
     ]
     if (member.self) return el("li", { class: "person" }, ...parts)
     return el("li", { class: "person" },

@@ -82,8 +82,8 @@ class Store extends EventTarget {
   }
 
   async load() {
-    this.me = await call("GET", ["id"])
-    this.status = await call("GET", ["status"])
+    const [me, status] = await Promise.all([call("GET", ["id"]), call("GET", ["status"])])
+    Object.assign(this, { me, status })
     const names = new Set(this.status.channels.map((channel) => channel.name))
     for (const room of [...this.rooms.values()]) {
       if (room.kind === "c" && !names.has(room.id)) this.rooms.delete(room.key)
@@ -124,6 +124,13 @@ class Store extends EventTarget {
     room.hands = room.hands.filter((peer) => up.includes(peer))
     room.hands.push(...up.filter((peer) => !room.hands.includes(peer)))
     this.tell("members", { room })
+  }
+
+  /** Who is who has changed: marks beside names follow. */
+  async refreshPeople() {
+    const channels = [...this.rooms.values()].filter((room) => room.kind === "c")
+    await Promise.all(channels.map((room) => this.loadMembers(room)))
+    this.tell("rooms")
   }
 
   channel(name) {
