@@ -4,12 +4,17 @@ import ParleyLocalAPI
 
 /// The page for browsers.
 enum PageCommands {
-  /// Nil when it is off.
+  /// Nil when it is off, or cannot be served and nobody asked for it.
   static func server(of node: any NodeServing, home: String, _ invocation: Invocation) throws -> LocalServer? {
     if invocation.value("--page") == "off" { return nil }
     let port = try invocation.number("--page", in: UInt16(1)...UInt16.max)
     let folder = invocation.value("--downloads").map(Home.absolute) ?? Home.downloads(home: home)
-    return try LocalServer(pageOf: node, home: home, port: port, downloadsFolder: folder)
+    do {
+      return try LocalServer(pageOf: node, home: home, port: port, downloadsFolder: folder)
+    } catch  where port == nil {
+      Terminal.note("parley: no page for browsers: \(error)")
+      return nil
+    }
   }
 
   static func page(_ invocation: Invocation) throws {
