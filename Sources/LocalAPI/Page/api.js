@@ -88,7 +88,8 @@ export const pause = (milliseconds) => new Promise((resolve) => setTimeout(resol
  * each connection begins after the last one that was seen.
  */
 export class Events {
-  static TYPES = ["message", "member", "delivered", "expired", "joined", "left", "state_changed", "dropped"]
+  static TYPES = ["message", "member", "impostor", "delivered", "expired", "joined", "left", "state_changed",
+    "dropped"]
   #cursor = 0
   #failures = 0
   // Connections that were refused in a row though the node answers.

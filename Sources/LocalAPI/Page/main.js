@@ -340,6 +340,10 @@ function begin() {
       scheduleMembers()
     }
   })
+  store.addEventListener("impostor", ({ detail }) => {
+    openDialog({ text: t("posesAsShort"), close: t("close") }, "small", el("p", { class: "problem", role: "alert" },
+      t("impostor", cleanName(detail.display_name), cleanName(detail.channel), fingerprint(detail.peer_id))))
+  })
   store.addEventListener("status", () => showStatus())
   store.addEventListener("arrived", ({ detail: { room, message } }) => {
     if (room === store.current) say(spoken(message))

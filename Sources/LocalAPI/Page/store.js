@@ -262,6 +262,10 @@ class Store extends EventTarget {
     switch (type) {
       case "message": return this.takeMessage(data)
       case "member": return this.takeMember(data)
+      case "impostor":
+        this.takeMember(data)
+        this.tell("impostor", data)
+        return
       case "delivered": return this.takeDelivered(data)
       case "expired": return this.takeExpired(data)
       case "joined": return this.takeJoined(data.channel)

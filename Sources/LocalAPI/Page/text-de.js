@@ -91,6 +91,8 @@ export default {
   looksLikeMeans: "Jemand anders hier hat einen Namen, der gleich aussieht: Vergleiche die Zeichen nach den Namen.",
   posesAsShort: "falsche Person",
   posesAs: "Das ist nicht die Person, die du unter diesem Namen geprüft hast.",
+  impostor: (name, channel, mark) =>
+    `In ${channel} ist jemand als ${name} (${mark}) erschienen, der nicht die Person ist, die du so geprüft hast.`,
   blocked: "blockiert",
   verify: "Prüfen …",
   whoIs: (name) => `Ist das ${name}?`,

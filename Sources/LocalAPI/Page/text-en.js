@@ -91,6 +91,8 @@ export default {
   looksLikeMeans: "Somebody else here has a name that looks the same: compare the characters after the names.",
   posesAsShort: "not who it seems",
   posesAs: "This is not the person whom you verified under this name.",
+  impostor: (name, channel, mark) =>
+    `Somebody came to ${channel} as ${name} (${mark}) who is not the person you verified under this name.`,
   blocked: "blocked",
   verify: "Verify…",
   whoIs: (name) => `Is this ${name}?`,

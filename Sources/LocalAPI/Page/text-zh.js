@@ -89,6 +89,8 @@ export default {
   looksLikeMeans: "这里还有别人的名字看起来相同：请比较名字后面的字符。",
   posesAsShort: "冒名",
   posesAs: "这不是你以此名字核实过的人。",
+  impostor: (name, channel, mark) =>
+    `有人以 ${name}（${mark}）的名字来到 ${channel}，但不是你以此名字核实过的人。`,
   blocked: "已屏蔽",
   verify: "核实…",
   whoIs: (name) => `这是 ${name} 吗？`,
