@@ -15,7 +15,8 @@ func system(_ name: String, _ pkgConfig: String?, apt: String) -> Target {
 func room(_ name: String, _ dependencies: [String]) -> Target {
   .target(
     name: "Parley\(name)", dependencies: dependencies.map { .init(stringLiteral: $0) },
-    path: "Sources/\(name)", exclude: ["Wire", "LocalAPI"].contains(name) ? ["\(name).docc"] : [], swiftSettings: strict
+    path: "Sources/\(name)",
+    exclude: ["Wire": ["Wire.docc"], "LocalAPI": ["LocalAPI.docc", "Page"]][name] ?? [], swiftSettings: strict
   )
 }
 
@@ -70,7 +71,9 @@ let package = Package(
         "ParleyActors", "ParleyMachines", "ParleyWire", "ParleyHashing", "ParleySealing", "ParleyTransport",
         "ParleySockets", "ParleyStore", "ParleyDisk", "ParleyPictures", "ParleyVocabulary", "CQREncode",
       ], path: "Sources/Parley", swiftSettings: strict),
-    room("LocalAPI", ["Parley", "CMicroHTTPD"]),
+    // The page's files, embedded as they lie in Sources/LocalAPI/Page.
+    .target(name: "CPage", path: "Sources/CPage"),
+    room("LocalAPI", ["Parley", "CMicroHTTPD", "CPage"]),
     room(
       "Simulation",
       ["ParleyMachines", "ParleyWire", "ParleyHashing", "ParleySealing", "ParleyTransport", "ParleyVocabulary"]),

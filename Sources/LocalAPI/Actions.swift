@@ -5,7 +5,7 @@ extension Router {
   /// Events of a subscriber that wait in memory while its client does not read; further messages wait in the store.
   private static let bufferedEventCountMax = 256
   private static let historyCountDefault = 50
-  private static let historyCountMax = 10_000
+  static let historyCountMax = 10_000
   private static let searchCountMax = 1_000
   static let waitSecondsMax = 3_600.0
 
@@ -96,7 +96,9 @@ extension Router {
 
   func history(_ name: String, _ request: Request) async throws -> Reply {
     let limit = try Self.limit(request, max: Self.historyCountMax)
-    return .json(.array(try await node.history(of: try ChannelName(name), limit: limit).map { JSON($0) }))
+    let before = try Self.before(request)
+    return .json(
+      .array(try await node.history(of: try ChannelName(name), before: before, limit: limit).map { JSON($0) }))
   }
 
   func search(_ request: Request) async throws -> Reply {
@@ -109,7 +111,7 @@ extension Router {
     return .json(.array(try await node.search(text, in: name, limit: limit).map { JSON($0) }))
   }
 
-  private static func limit(_ request: Request, max: Int) throws -> Int {
+  static func limit(_ request: Request, max: Int) throws -> Int {
     guard let text = request.query.first(where: { $0.name == "limit" })?.value else { return historyCountDefault }
     guard let number = Int(text), (1...max).contains(number) else {
       throw Problem.badRequest("limit must be a number from 1 to \(max)")
@@ -151,13 +153,7 @@ extension Router {
   func share(_ name: String, _ request: Request) async throws -> Reply {
     let fields = try Fields(request, known: ["path", "as", "original", "progress"])
     guard let path = try fields.path("path") else { throw Problem.badRequest("the body lacks \"path\"") }
-    var kind: ShareKind?
-    if let text = try fields.string("as") {
-      guard let known = ["photo": ShareKind.photo, "video": .video, "file": .file][text] else {
-        throw Problem.badRequest("\"as\" must be \"photo\", \"video\" or \"file\"")
-      }
-      kind = known
-    }
+    var kind = try Self.kind(try fields.string("as"))
     if try fields.bool("original") == true {
       guard kind == nil || kind == .photo else {
         throw Problem.badRequest("\"original\" is for photos: videos and files go out as they are")
@@ -207,17 +203,22 @@ extension Router {
   }
 
   func download(_ request: Request) async throws -> Reply {
-    let fields = try Fields(request, known: ["media_id", "folder", "path", "replace", "only", "executable"])
+    let fields = try Fields(
+      request, known: ["media_id", "folder", "path", "replace", "only", "executable", "detached"])
     let id = try mediaID(try fields.required("media_id"))
     let isReplacing = try fields.bool("replace") ?? false
     let target: DownloadTarget
+    let isDetached = try fields.bool("detached") ?? false
     switch (try fields.path("folder"), try fields.path("path")) {
+    case (nil, nil) where isDetached && downloadsFolder != nil: target = .folder(Self.made(folder: downloadsFolder!))
+    case _ where isPage: throw Problem.notFromPage
     case (let folder?, nil): target = .folder(folder)
     case (nil, let path?): target = .file(path, replacing: isReplacing)
     default: throw Problem.badRequest("give either \"folder\" or \"path\"")
     }
     let choice = DownloadChoice(
       paths: try fields.strings("only") ?? [], isApplyingExecutable: try fields.bool("executable") ?? false)
+    if isDetached { return try await downloadDetached(id, to: target, choice) }
     let (download, events) = try await node.download(id, to: target, choice)
     let node = node
     return .stream { outlet in

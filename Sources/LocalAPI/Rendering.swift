@@ -45,6 +45,7 @@ extension JSON {
     var json = base.members == nil ? Self.fromFields(of: message) : base
     json = json.setting("channel", to: message.channel.map { .string($0.text) } ?? .null)
     json = json.setting("cursor", to: .count(message.cursor))
+    if let peer = message.peer { json = json.setting("peer", to: .string(peer.text)) }
     json = json.setting("delivered_to", to: .array(message.deliveredTo.map { .string($0.text) }))
     self = json.setting("recognition", to: JSON(message.recognition))
   }

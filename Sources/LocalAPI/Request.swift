@@ -10,13 +10,16 @@ struct Request: Sendable {
   let lastEventID: String?
   /// The header of the same name.
   let range: String?
+  /// The body, when it is a file.
+  let upload: Upload?
 
   /// `path` as it came, escapes kept: it is split first and decoded then, so that `%2F` in a channel's name is a part
   /// of the name.
   init(
     method: String, path: String, query: [(name: String, value: String)], body: [UInt8], lastEventID: String? = nil,
-    range: String? = nil
+    range: String? = nil, upload: Upload? = nil
   ) throws(Problem) {
+    self.upload = upload
     self.method = method
     self.lastEventID = lastEventID
     self.range = range

@@ -3,6 +3,12 @@ import Parley
 /// Which address does what.
 struct Router: Sendable {
   let node: any NodeServing
+  /// Where downloads go for which no place is named.
+  var downloadsFolder: String?
+  /// What lets a browser in.
+  var pageAddress: String?
+  /// Whether a browser asks: it may not name places of the disk.
+  var isPage = false
 
   private struct Route: Sendable {
     let method: String
@@ -32,6 +38,8 @@ struct Router: Sendable {
   enum Reply {
     case json(JSON, status: UInt32 = 200)
     /// `pump` writes to the outlet until it returns or the client is gone; it is cancelled then.
+    /// `work` goes on after the answer, until it is done or the node stops.
+    case jsonThen(JSON, status: UInt32, work: @Sendable () async -> Void)
     case stream(pump: @Sendable (EventOutlet) async -> Void)
     case bytes(EventOutlet.Head, pump: @Sendable (EventOutlet) async -> Void)
   }
@@ -72,6 +80,11 @@ struct Router: Sendable {
     Route("POST", "v1/downloads/*/pause") { router, _, parts in try await router.pause(parts[0]) },
     Route("POST", "v1/downloads/*/resume") { router, _, parts in try await router.resume(parts[0]) },
     Route("POST", "v1/downloads") { router, request, _ in try await router.download(request) },
+    Route("GET", "v1/page") { router, _, _ in router.page() },
+    Route("POST", "v1/channels/*/uploads") { router, request, parts in try await router.upload(parts[0], request) },
+    Route("GET", "v1/peers/*/messages") { router, request, parts in
+      try await router.peerMessages(parts[0], request)
+    },
     Route("POST", "v1/peers/*/messages") { router, request, parts in try await router.tell(parts[0], request) },
     Route("GET", "v1/channels/*/organiser") { router, _, parts in try await router.organiser(parts[0]) },
     Route("PUT", "v1/channels/*/organiser") { router, request, parts in
@@ -88,6 +101,8 @@ struct Router: Sendable {
     Route("GET", "v1/events") { router, request, _ in try await router.events(request) },
   ]
 
+  private static let notForPages: Set = ["POST v1/down", "POST v1/channels/*/media", "GET v1/page"]
+
   func respond(to request: Request, on exchange: Exchange) async throws {
     var allowed: [String] = []
     for route in Self.routes {
@@ -96,8 +111,12 @@ struct Router: Sendable {
         allowed.append(route.method)
         continue
       }
+      if isPage, Self.notForPages.contains("\(route.method) \(route.pattern)") { throw Problem.notFromPage }
       switch try await route.action(self, request, parts) {
       case .json(let json, let status): exchange.complete(.json(json, status: status))
+      case .jsonThen(let json, let status, let work):
+        exchange.complete(.json(json, status: status))
+        await work()
       case .stream(let pump): await Self.stream(EventOutlet(), pump, on: exchange)
       case .bytes(let head, let pump): await Self.stream(EventOutlet(head: head), pump, on: exchange)
       }

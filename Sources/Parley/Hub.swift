@@ -319,14 +319,16 @@ final class Hub: Sendable {
   }
 
   /// What we said ourselves comes back when it is stored: the other side is not its sender.
-  func peerMessage(_ json: [UInt8], with peer: PeerID, _ cursor: UInt64) -> Message? {
-    let message = message(json, kind: nil, author: nil, channel: nil, nil, cursor: cursor << 8, deliveredTo: [])
+  func peerMessage(_ json: [UInt8], with peer: PeerID, _ cursor: UInt64, isDelivered: Bool = false) -> Message? {
+    let message = message(
+      json, kind: nil, author: nil, channel: nil, peer: peer, nil, cursor: cursor << 8,
+      deliveredTo: isDelivered ? [peer] : [])
     guard let message, !people.isBlocked(message.sender) else { return nil }
     return message.sender == peer || message.sender == me ? message : nil
   }
 
   private func message(
-    _ json: [UInt8], kind: UInt64?, author: PeerID?, channel: (id: ChannelID, name: ChannelName)?,
+    _ json: [UInt8], kind: UInt64?, author: PeerID?, channel: (id: ChannelID, name: ChannelName)?, peer: PeerID? = nil,
     _ word: Result<OrganiserWord, TokenRefusal>?, cursor: UInt64, deliveredTo: [PeerID]
   ) -> Message? {
     guard let checked = try? SchemaMessage(decoding: json, author: author), let id = checked.messageID,
@@ -341,7 +343,7 @@ final class Hub: Sendable {
     return Message(
       channel: channel?.name, id: id, sender: sender.peer, senderName: sender.displayName.text,
       timestamp: checked.timestamp ?? "", body: Self.body(checked.content),
-      json: String(decoding: checked.encoded, as: UTF8.self), cursor: cursor, deliveredTo: deliveredTo,
+      json: String(decoding: checked.encoded, as: UTF8.self), cursor: cursor, deliveredTo: deliveredTo, peer: peer,
       recognition: recognition)
   }
 

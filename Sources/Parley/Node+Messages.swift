@@ -109,26 +109,58 @@ extension Node {
     _ = try Self.stored(answer, name)
   }
 
-  /// The last `limit` (1 to 10,000) messages in the order that every member shares, oldest first. Throws
+  /// The last `limit` (1 to 10,000) messages in the order that every member shares, oldest first. With `cursor`, those
+  /// before the message with this cursor: pages backwards; nothing when that one is not kept any more. Throws
   /// `.notInChannel`, and `.profileDamaged` when the store cannot be read.
-  public func history(of name: ChannelName, limit: Int) async throws(ParleyError) -> [Message] {
+  public func history(
+    of name: ChannelName, before cursor: UInt64? = nil, limit: Int
+  ) async throws(ParleyError) -> [Message] {
     let engine = try await running()
     let joined = try channel(name)
     let count = max(1, min(limit, 10_000))
     do {
-      var messages: [Message] = []
-      var next: OrderKey?
-      repeat {
-        // Some may not count: then more is read.
-        let page = try await engine.store.history(of: joined.id, before: next, limit: max(count, 64))
-        for (entry, cursor) in page.entries where messages.count < count {
-          messages += hub.messages(entry, channel: joined.id, name: name, cursor: cursor).reversed()
+      // Some may not count: then more is read.
+      let size = max(count, 64)
+      var page =
+        if let cursor {
+          try await engine.store.history(of: joined.id, through: cursor >> 8, limit: size)
+        } else {
+          try await engine.store.history(of: joined.id, before: nil, limit: size)
         }
-        next = page.next
-      } while messages.count < count && next != nil
+      var messages: [Message] = []
+      while true {
+        for (entry, stored) in page.entries where messages.count < count {
+          let all = hub.messages(entry, channel: joined.id, name: name, cursor: stored).reversed()
+          // Of the entry that holds the message itself only those before it.
+          messages += all.filter { message in
+            cursor.map { message.cursor >> 8 != $0 >> 8 || message.cursor < $0 } ?? true
+          }
+        }
+        guard messages.count < count, let next = page.next else { break }
+        page = try await engine.store.history(of: joined.id, before: next, limit: size)
+      }
       // The notice of a message comes after its commit: what was read can be downloaded at once.
       for message in messages.reversed() { hub.note(message, in: joined.id) }
       return messages.prefix(count).reversed()
+    } catch {
+      throw .profileDamaged(path: settings.home, reason: error.description)
+    }
+  }
+
+  /// The last `limit` (1 to 10,000) messages between this node and one person, oldest first; with `cursor`, those
+  /// before it. `deliveredTo` of own ones is empty while they wait for that person. `peer` as for `tell`. Throws
+  /// `.noSuchPeer`, `.ambiguousPeer`, and `.profileDamaged` when the store cannot be read.
+  public func messages(
+    with peer: String, before cursor: UInt64? = nil, limit: Int
+  ) async throws(ParleyError) -> [Message] {
+    let engine = try await running()
+    let peer = try await find(peer, engine).peer
+    do {
+      let (stored, waiting) = try await engine.store.peerMessages(
+        with: peer, before: cursor.map { $0 >> 8 }, limit: max(1, min(limit, 10_000)))
+      return stored.reversed().compactMap {
+        hub.peerMessage($0.json, with: peer, $0.cursor, isDelivered: $0.isOwn && !waiting.contains($0.id))
+      }
     } catch {
       throw .profileDamaged(path: settings.home, reason: error.description)
     }

@@ -41,8 +41,10 @@ public protocol NodeServing: Sendable {
   /// Returns once the message is stored and on the wire. `waiting`: seconds to wait until everybody present has it.
   func send(_ text: String, to name: ChannelName, waiting seconds: Double?) async throws(ParleyError) -> SendReceipt
   func setHand(raised: Bool, in name: ChannelName) async throws(ParleyError)
-  /// The last `limit` messages in the shared order, oldest first; hands are not shown.
-  func history(of name: ChannelName, limit: Int) async throws(ParleyError) -> [Message]
+  /// The last `limit` messages in the shared order, oldest first, with `cursor` those before it; hands are not shown.
+  func history(of name: ChannelName, before cursor: UInt64?, limit: Int) async throws(ParleyError) -> [Message]
+  /// The last `limit` messages between this node and one person, oldest first, with `cursor` those before it.
+  func messages(with peer: String, before cursor: UInt64?, limit: Int) async throws(ParleyError) -> [Message]
   /// The newest messages with every word of `text`, at most `limit` (1 to 1,000), newest first; nil: in all channels.
   func search(_ text: String, in name: ChannelName?, limit: Int) async throws(ParleyError) -> [Message]
   /// `peer`: a PeerID's text, a unique prefix of it (4 characters or more), or a display name that only one person has.

@@ -121,15 +121,18 @@ public struct Message: Sendable, Equatable {
   public let cursor: UInt64
   /// Who besides the author is known to have it stored; empty for other people's messages.
   public let deliveredTo: [PeerID]
+  /// Of a message from peer to peer: the other one, who wrote it or to whom it went. Nil in a channel.
+  public let peer: PeerID?
   /// What is known of who the sender is, beyond that name.
   public let recognition: Recognition
 
   public init(
     channel: ChannelName?, id: MessageID, sender: PeerID, senderName: String, timestamp: String, body: Body,
-    json: String, cursor: UInt64, deliveredTo: [PeerID], recognition: Recognition = .none
+    json: String, cursor: UInt64, deliveredTo: [PeerID], peer: PeerID? = nil, recognition: Recognition = .none
   ) {
     self.recognition = recognition
     self.channel = channel
+    self.peer = peer
     self.id = id
     self.sender = sender
     self.senderName = senderName

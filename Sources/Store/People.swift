@@ -34,6 +34,16 @@ extension Store {
       read: peerMessage)
   }
 
+  /// Those between this node and `peer` before `cursor` (nil: the last ones), the newest first.
+  package func peerMessages(
+    with peer: PeerID, before cursor: UInt64?, limit: Int
+  ) throws(StoreError) -> [StoredPeerMessage] {
+    try database.rows(
+      """
+      SELECT cursor, peer, own, id, json FROM peer_messages WHERE peer = ? AND cursor < ? ORDER BY cursor DESC LIMIT ?
+      """, .key(peer.value), .clamped(cursor ?? .max), .clamped(max(0, limit)), read: Self.peerMessage)
+  }
+
   /// Those stored after `cursor`, by cursor.
   package func peerMessagesAfter(cursor: UInt64, limit: Int) throws(StoreError) -> [StoredPeerMessage] {
     try database.rows(

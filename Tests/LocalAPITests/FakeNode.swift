@@ -144,9 +144,13 @@ final class FakeNode: NodeServing {
     return SendReceipt(id: MessageID("m1")!, deliveredTo: [Self.ben], presentCount: 1)
   }
   func setHand(raised: Bool, in name: ChannelName) async throws(ParleyError) { try note("hand \(name) \(raised)") }
-  func history(of name: ChannelName, limit: Int) async throws(ParleyError) -> [Message] {
-    try note("history \(name) \(limit)")
+  func history(of name: ChannelName, before cursor: UInt64?, limit: Int) async throws(ParleyError) -> [Message] {
+    try note("history \(name)\(cursor.map { " before \($0)" } ?? "") \(limit)")
     return [Self.message("hello", cursor: 7, channel: name)]
+  }
+  func messages(with peer: String, before cursor: UInt64?, limit: Int) async throws(ParleyError) -> [Message] {
+    try note("messages with \(peer)\(cursor.map { " before \($0)" } ?? "") \(limit)")
+    return [Self.message("psst", cursor: 9, channel: nil)]
   }
   func search(_ text: String, in name: ChannelName?, limit: Int) async throws(ParleyError) -> [Message] {
     try note("search \(name?.text ?? "-") \(limit) \(text)")

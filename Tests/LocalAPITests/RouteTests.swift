@@ -140,6 +140,13 @@ extension HTTPTests.RouteTests {
       method: "DELETE", target: "/v1/downloads/7?keep_part=true", status: 200, call: "cancel 7 true",
       answer: #""download_id":7"#),
     Case(
+      method: "GET", target: "/v1/channels/team/messages?limit=3&before=1792", status: 200,
+      call: "history team before 1792 3", answer: "hello"),
+    Case(
+      method: "GET", target: "/v1/peers/Ben%20B/messages?before=5", status: 200,
+      call: "messages with Ben B before 5 50", answer: #""body":"psst""#),
+    Case(method: "GET", target: "/v1/page", status: 200, call: nil, answer: #"{"address":null}"#),
+    Case(
       method: "POST", target: "/v1/peers/Ben%20B/messages", body: #"{"body":"psst"}"#, status: 202,
       call: "tell Ben B psst", answer: #""outcome":"queued""#),
   ]
@@ -171,6 +178,8 @@ extension HTTPTests.RouteTests {
     ("GET", "/v1/channels/a%2/members", nil, 400, "bad_request"),
     ("GET", "/v1/channels/team/messages?limit=0", nil, 400, "bad_request"),
     ("GET", "/v1/channels/team/messages?limit=x", nil, 400, "bad_request"),
+    ("GET", "/v1/channels/team/messages?before=x", nil, 400, "bad_request"),
+    ("POST", "/v1/downloads", #"{"media_id":"\#(id)","detached":true}"#, 400, "bad_request"),
     ("GET", "/v1/search", nil, 400, "bad_request"), ("GET", "/v1/search?text=a&limit=1001", nil, 400, "bad_request"),
     ("GET", "/v1/search?text=%FF", nil, 400, "bad_request"),
     ("GET", "/v1/search?text=a&channel=", nil, 400, "bad_name"), ("POST", "/v1/search", "{}", 405, "wrong_method"),

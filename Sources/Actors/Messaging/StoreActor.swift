@@ -323,15 +323,8 @@ package actor StoreActor {
 
   // MARK: Reading
 
-  /// The last visible entries in the shared order, newest first; fewer than `limit` only when there are no more.
-  package func history(of channel: ChannelID, limit: Int) throws(StoreError) -> [(entry: Entry, cursor: UInt64)] {
-    try store.entriesBefore(nil, in: channel, limit: limit).compactMap { stored in
-      (try? Entry(decoding: stored.bytes[...])).map { ($0, stored.cursor) }
-    }
-  }
-
-  /// So many of them before a place in that order (nil: the last ones), and the place before which the next ones are;
-  /// nil when there are no more.
+  /// So many visible entries before a place in the shared order (nil: the last ones), newest first, and the place before
+  /// which the next ones are; nil when there are no more.
   package func history(
     of channel: ChannelID, before place: OrderKey?, limit: Int
   ) throws(StoreError) -> (entries: [(entry: Entry, cursor: UInt64)], next: OrderKey?) {
@@ -340,6 +333,31 @@ package actor StoreActor {
       (try? Entry(decoding: stored.bytes[...])).map { (entry: $0, cursor: stored.cursor) }
     }
     return (entries, page.count < limit ? nil : page.last?.order)
+  }
+
+  /// The entry with this cursor and so many before it in the shared order, newest first; none when it is gone.
+  package func history(
+    of channel: ChannelID, through cursor: UInt64, limit: Int
+  ) throws(StoreError) -> (entries: [(entry: Entry, cursor: UInt64)], next: OrderKey?) {
+    guard cursor > 0, let last = try store.entriesAfter(cursor: cursor - 1, in: channel, limit: 1).first,
+      last.cursor == cursor
+    else { return ([], nil) }
+    let page = try store.entriesBefore(last.order, in: channel, limit: limit)
+    let entries = ([last] + page).compactMap { stored in
+      (try? Entry(decoding: stored.bytes[...])).map { (entry: $0, cursor: stored.cursor) }
+    }
+    return (entries, page.count < limit ? nil : page.last?.order)
+  }
+
+  /// The newest messages between this node and `peer` before `cursor` (nil: the last ones), the newest first, and which
+  /// of them still wait for that peer.
+  package func peerMessages(
+    with peer: PeerID, before cursor: UInt64?, limit: Int
+  ) throws(StoreError) -> (messages: [StoredPeerMessage], waiting: Set<MessageID>) {
+    let store = try store
+    return (
+      try store.peerMessages(with: peer, before: cursor, limit: limit), Set(try store.outbox(for: peer).map(\.id))
+    )
   }
 
   package func outbox() throws(StoreError) -> [RestoredOutboxMessage] {

@@ -5,7 +5,7 @@ enum CommandTable {
     ("Channels", [create, invite, join, leave, channels, members, rotate]),
     ("Roles", [role, admin, mute, unmute, remove, ban, unban, transfer, lower, announce, close]),
     ("Files", [share, unshare, media, files, download, downloads]),
-    ("The node", [up, down, status, id, passphrase, identity]),
+    ("The node", [up, page, down, status, id, passphrase, identity]),
     ("Trust", [verify, block, unblock, contacts, organiser, token]),
   ]
   static let all = sections.flatMap(\.commands)
@@ -29,6 +29,11 @@ enum CommandTable {
         name: "--passphrase-file", value: "F",
         help: "read the home's passphrase from F; - for standard input. Else it is asked for"),
       .init(name: "--port", value: "N", help: "TCP port for other nodes; else one the system chooses"),
+      .init(
+        name: "--page", value: "PORT",
+        help: "serve the page for browsers of this machine there, or off; else at the port of last time, or a free one"),
+      .init(
+        name: "--downloads", value: "DIR", help: "where files go that are downloaded from the page; else ~/Downloads"),
       .init(name: "--history-days", value: "D", help: "keep what was received in the last D days; else 30"),
       .init(name: "--history-entries", value: "N", help: "keep the last N entries of each channel; else 100000"),
       .init(name: "--outbox-seconds", value: "S", help: "give up messages that waited S seconds; else 604800, 7 days"),
@@ -52,6 +57,16 @@ enum CommandTable {
       .init("parley up --interface lo", "only on this machine: for trying things out"),
       .init("parley up --passphrase-file ~/home.txt", "a home with a passphrase, from a script"),
     ], run: NodeCommands.up)
+
+  static let page = Command(
+    name: "page",
+    options: [.init(name: "--open", help: "open it in a browser; without it the address is printed")],
+    summary: "show the address of the page, for a browser on this machine",
+    details: """
+      The address lets in whoever has it, as long as they use this machine: do not pass it on.
+      """,
+    examples: [.init("parley page", "print it"), .init("parley page --open", "open it in a browser")],
+    run: PageCommands.page)
 
   static let down = Command(
     name: "down", summary: "end your node properly: others see you leave at once",
