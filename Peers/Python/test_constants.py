@@ -49,7 +49,9 @@ def spellings(value):
         return [value.rstrip(b"\0").decode("ascii")]
     found = [f"{value:,}", f"{value:g}", f"{value * 1000:,g}", f"{value * 1000:,.0f}", f"{value * 100:g} %", f"{value * 100:g} to"]
     if isinstance(value, int):
+        # The last as an index stands, h₅₂₀₀.
         found += [f"{value:02x}", f"{value:04X}", str(value)]
+        found.append("h" + str(value).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")))
         if value % (1 << 20) == 0:
             found.append(f"{value >> 20} MiB")
         power = (value + 1).bit_length() - 1

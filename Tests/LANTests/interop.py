@@ -16,19 +16,23 @@ import zlib
 
 import harness
 from harness import ROOT, Failure, Lan, Skip, at_once, eventually, expect
-from peers import KINDS, PythonPeer, see_each_other
+from peers import KINDS, PYTHON, PythonPeer, see_each_other
 
 LOSS_PERCENT = 20
 # Nothing waits for this long unless something is broken; a slow machine may need some of it.
-WITHIN = 45
+WITHIN = 90
 TOTAL_SECONDS_MAX = int(os.environ.get("PARLEY_TEST_SECONDS") or 900)
 AT_ONCE = 4
+# Three of each kind, and one more.
+HOSTS = 7
 MEGABYTE = 1_000_000
 BEGIN, END = "<!-- interop: written by Tests/LANTests/interop.py --write -->", "<!-- interop ends -->"
 PAIRS = list(itertools.product(KINDS, repeat=2))
 TRIPLES = list(itertools.product(KINDS, repeat=3))
 LONG_TEXT = "длинный текст " * 400
 PASSPHRASE = "seven wet dogs"
+# More than the 64 up to which heads are told whole.
+MANY_LOGS = 150
 
 
 class Company:
@@ -41,6 +45,16 @@ class Company:
             for host, kind in enumerate([kind for kind in KINDS for _ in range(3)], start=1)))
         self.by_kind = {kind: [peer for peer in made if peer.kind == kind] for kind in KINDS}
         self.all = made
+        self.archivist = self._archivist()
+
+    def _archivist(self):
+        """A peer in whose store many authors' logs lie before it starts."""
+        home = self.lan.folder / f"python{HOSTS}"
+        fill = subprocess.run(
+            [PYTHON, str(ROOT / "Tests" / "LANTests" / "many_logs.py"), str(home), str(MANY_LOGS),
+             *(f"many-{first[0]}-{second[0]}" for first, second in PAIRS)], capture_output=True, text=True)
+        expect(fill.returncode == 0, f"the store is filled: {fill.stderr}")
+        return PythonPeer(self.lan, HOSTS, "Archivist")
 
     def cast(self, kinds):
         """A peer for each role, none twice."""
@@ -166,6 +180,20 @@ def relay(company, channel, author, keeper, newcomer):
     expect(newcomer.texts(channel) == keeper.texts(channel), "in the same order")
 
 
+def many_logs(company, channel, keeper, newcomer):
+    """So many logs that summaries are compared: from somebody who goes to one, and from that one to the next."""
+    channel = f"many-{keeper.kind[0]}-{newcomer.kind[0]}"
+    company.archivist.join(channel)
+    previous = company.archivist
+    for peer in (keeper, newcomer):
+        peer.join(channel)
+        eventually(lambda: len(set(peer.texts(channel))) == MANY_LOGS, WITHIN, f"{peer.name} has all", every=0.3)
+        expect(peer.texts(channel) == previous.texts(channel), "in the same order")
+        if previous is company.archivist:
+            previous.leave(channel)
+        previous = peer
+
+
 def media(company, channel, sharer, first, second):
     """A file of several pieces, to one; then, the sharer gone, from that one to another."""
     for peer in (sharer, first, second):
@@ -207,6 +235,7 @@ COLUMNS = {
     "photo, video, unknown": (PAIRS, kinds),
     "late": (PAIRS, late),
     "relay": (TRIPLES, relay),
+    "many logs": (PAIRS, many_logs),
     "file, served on": (TRIPLES, media),
     "folder": (PAIRS, folder),
 }
@@ -246,7 +275,7 @@ class Results:
 
 
 def play_company(results):
-    with Lan(6) as lan:
+    with Lan(HOSTS) as lan:
         company = Company(lan)
         lan.loss(LOSS_PERCENT)
         jobs = []
@@ -261,7 +290,7 @@ def play_company(results):
                 job.result()
         lan.loss(0)
         play_apart(results, lan, company)
-        for peer in company.all:
+        for peer in (*company.all, company.archivist):
             results.run("ends well", (peer.kind, peer.kind), peer.end)
         results.columns.remove("ends well")
 

@@ -7,7 +7,7 @@ import shlex
 import signal
 import sys
 
-from parley_wire import keys, sessions
+from parley_wire import keys, messages, sessions
 
 from .peer import Peer
 
@@ -50,7 +50,7 @@ class Commands:
 
     async def send(self, name, text, seconds="0"):
         room = self.peer.room(name)
-        message_id, number = await room.say(3, "text", {"body": text})
+        message_id, number = await room.say(messages.KINDS["text"], "text", {"body": text})
         having, there = await room.everybody_has(number, float(seconds))
         return {"message_id": message_id, "delivered_to": having, "present": there}
 

@@ -1,6 +1,8 @@
 """Chat sessions: whom to dial, which of two stays, what comes in them; messages to one peer (Sessions.md)."""
 import asyncio
+import datetime
 import secrets
+import time
 
 from parley_wire import messages, sessions, writing
 from parley_wire.reading import Refused
@@ -14,6 +16,8 @@ REDIAL_SECONDS, REDIAL_SECONDS_MAX = 1, 30
 OTHER_SECONDS = 3
 PEER_MESSAGE_SECONDS, PEER_MESSAGE_SECONDS_FAILED = 3, 0.5
 PEER_MESSAGES_AT_ONCE = 32
+OUTBOX_DAYS_MAX, OUTBOX_MESSAGES_MAX, OUTBOX_BYTES_MAX = 7, 10_000, 64 << 20
+OUTBOX_SECONDS_MAX = datetime.timedelta(days=OUTBOX_DAYS_MAX).total_seconds()
 
 
 class Chats:
@@ -221,10 +225,10 @@ class Chats:
         if is_new:
             self.peer.tell({"event": "peer_message", "author": session.peer_id, **found})
 
-    async def deliver(self, message_id, peer_id, json):
-        """Says it until the other has it on disk."""
+    async def deliver(self, message_id, peer_id, json, since):
+        """Says it until the other has it on disk, or it has waited for too long."""
         stored = self.stored[message_id] = asyncio.Event()
-        while not stored.is_set():
+        while not stored.is_set() and time.time() - since < OUTBOX_SECONDS_MAX:
             found = self.peer.member(peer_id)
             if found is None:
                 self.appeared.clear()
@@ -237,8 +241,9 @@ class Chats:
                 wait = PEER_MESSAGE_SECONDS if session is not None else PEER_MESSAGE_SECONDS_FAILED
                 await pause(wait, until=stored)
         del self.stored[message_id]
-        self.peer.store.delivered(message_id)
-        self.peer.tell({"event": "delivered", "message_id": message_id, "peer_id": peer_id})
+        self.peer.store.waits_no_more(message_id)
+        outcome = "delivered" if stored.is_set() else "expired"
+        self.peer.tell({"event": outcome, "message_id": message_id, "peer_id": peer_id})
 
     # The kept session
 

@@ -294,6 +294,7 @@ class History:
             holder = self._holder(missing, asked)
             if holder is None:
                 self._take_floors(missing)
+                self._forget(missing)
                 await pause(again, until=self.lacking)
                 asked, again = set(), min(AGAIN_SECONDS_MAX, 2 * again)
             elif await self._ask(holder, missing):
@@ -336,6 +337,13 @@ class History:
             return news
         finally:
             del self.answers[request]
+
+    def _forget(self, missing):
+        """What is named of an absent author's log beyond what was ever seen, until it is named again."""
+        there = {member.peer_id for member in self.room.members.there()}
+        for author, log in missing:
+            if there and author not in there:
+                self.told.pop((author, log), None)
 
     def _take_floors(self, missing):
         """Everybody present was asked in vain: what is below the lowest floor has gone everywhere."""

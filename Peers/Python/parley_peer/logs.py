@@ -1,5 +1,5 @@
 """What is held of each log of a channel, and what is said of that (Objects.md, Heads digest and Order)."""
-from parley_wire import keys, messages, objects, writing
+from parley_wire import keys, messages, objects
 from parley_wire.reading import Refused
 
 
@@ -86,7 +86,7 @@ class Logs:
 
     def _hand(self, value):
         for item in value["messages"]:
-            if item["kind"] != writing.RAISE_HAND or not item["body"]:
+            if item["kind"] != messages.KINDS["raise_hand"] or not item["body"]:
                 continue
             try:
                 found = messages.message(item["body"].encode("utf-8", "surrogateescape"), value["author"])

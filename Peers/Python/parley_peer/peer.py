@@ -4,13 +4,14 @@ import datetime
 import os
 import secrets
 import sys
+import time
 import traceback
 
 from parley_wire import datagrams, keys, sessions, writing
 from parley_wire.reading import Refused
 
 from . import links, secure
-from .chats import Chats
+from .chats import OUTBOX_BYTES_MAX, OUTBOX_MESSAGES_MAX, Chats
 from .media import Media
 from .pausing import Tasks
 from .room import Room
@@ -48,8 +49,8 @@ class Peer:
             self.tcp_port = listening.getsockname()[1]
             self.server.append(await asyncio.start_server(self._connection, sock=listening))
         self.tasks.start(self.sessions.keep_successors())
-        for message_id, peer_id, json in self.store.outgoing():
-            self.tasks.start(self.sessions.deliver(message_id, peer_id, json))
+        for waiting in self.store.outgoing():
+            self.tasks.start(self.sessions.deliver(*waiting))
 
     async def close(self):
         """With goodbyes."""
@@ -138,8 +139,12 @@ class Peer:
         """Its message ID; it is on disk and will be said until the other has it."""
         message_id = self.new_message_id()
         json = writing.kept(self.peer_id, self.name, message_id, self.timestamp(), "text", {"body": text})
-        self.store.keep_outgoing(message_id, peer_id, json)
-        self.tasks.start(self.sessions.deliver(message_id, peer_id, json))
+        count, size = self.store.waiting()
+        if count >= OUTBOX_MESSAGES_MAX or size + len(json) > OUTBOX_BYTES_MAX:
+            raise ValueError("too many messages wait for people who are away")
+        since = time.time()
+        self.store.keep_outgoing(message_id, peer_id, json, since)
+        self.tasks.start(self.sessions.deliver(message_id, peer_id, json, since))
         return message_id
 
     async def dial(self, host, port):

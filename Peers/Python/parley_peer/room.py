@@ -2,7 +2,7 @@
 import asyncio
 import os
 
-from parley_wire import datagrams, objects, writing
+from parley_wire import datagrams, keys, messages, objects, writing
 from parley_wire.reading import Refused
 
 from .history import History
@@ -45,11 +45,12 @@ class Room:
     # Said
 
     def presence_object(self, is_full, wants_acknowledgement=False):
+        status = writing.status(self.peer.peer_id, self.peer.name, online=True)
         encoded = writing.presence(
             self.peer.peer_id, self.peer.instance, self.peer.next_counter(), self.peer.incarnation,
             self.peer.tcp_port, int(self.interval * 1000), self.members.nonce, self.history.own_head(),
-            self.history.digest(), self.history.clock,
-            writing.status(self.peer.peer_id, self.peer.name, online=True), is_full, wants_acknowledgement)
+            self.history.digest(), self.history.clock, wants_acknowledgement, keys.first8(keys.blake2b(32, status)),
+            status if is_full else b"")
         return writing.signed(self.peer.identity, "presence", self.channel_id, self.peer.instance, encoded)
 
     def presence(self, is_full, wants_acknowledgement=False):
@@ -189,7 +190,7 @@ class Room:
 
     async def hand(self, is_up):
         json = writing.hand(self.peer.peer_id, self.peer.name, is_up)
-        return await self.history.say([(writing.RAISE_HAND, json)], hidden=True)
+        return await self.history.say([(messages.KINDS["raise_hand"], json)], hidden=True)
 
     async def say(self, kind_number, kind, own):
         """A message that is kept: its message ID, the number of its entry."""

@@ -21,12 +21,13 @@ SUITES = sessions.AESGCM_BIT | sessions.CHACHAPOLY_BIT
 BROKEN = (OSError, EOFError, asyncio.IncompleteReadError, asyncio.TimeoutError, Refused, sessions.Ended)
 
 
-def noise(suite, prologue, ephemeral=None):
-    """`ephemeral`: the initiator's secret; without one the responder."""
+def noise(suite, prologue, is_initiator, ephemeral=None):
+    """`ephemeral`: the secret of this end, where it is known already."""
     connection = NoiseConnection.from_name(NAMES[suite])
     connection.set_prologue(prologue)
     if ephemeral is not None:
         connection.set_keypair_from_private_bytes(Keypair.EPHEMERAL, ephemeral)
+    if is_initiator:
         connection.set_as_initiator()
     else:
         connection.set_as_responder()
@@ -96,7 +97,7 @@ async def _dial(session, purpose, peer, expected):
         raise sessions.Ended("purpose")
     if suite not in NAMES or not suite & SUITES:
         raise sessions.Ended("suite")
-    session.connection = noise(suite, ours + theirs, ephemeral)
+    session.connection = noise(suite, ours + theirs, True, ephemeral)
     session.connection.write_message()
     try:
         session.connection.read_message(answer[sessions.PREFACE_BYTES :])
@@ -135,7 +136,7 @@ async def _answer(session, peer):
     session.purpose, offered = sessions.preface(theirs, sessions.INITIATOR)
     suite = sessions.chosen(offered, peer.suites)
     ours = writing.preface(b"R", session.purpose, suite)
-    session.connection = noise(suite, theirs + ours)
+    session.connection = noise(suite, theirs + ours, False)
     try:
         session.connection.read_message(hello[sessions.PREFACE_BYTES :])
         session.writer.write(ours + session.connection.write_message())

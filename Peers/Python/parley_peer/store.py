@@ -9,7 +9,7 @@ CREATE TABLE IF NOT EXISTS own (name TEXT PRIMARY KEY, value);
 CREATE TABLE IF NOT EXISTS entries (channel BLOB, author BLOB, log BLOB, number INTEGER, bytes BLOB,
   PRIMARY KEY (channel, author, log, number));
 CREATE TABLE IF NOT EXISTS received (sender BLOB, message_id TEXT, json BLOB, PRIMARY KEY (sender, message_id));
-CREATE TABLE IF NOT EXISTS outbox (message_id TEXT PRIMARY KEY, peer BLOB, json BLOB);
+CREATE TABLE IF NOT EXISTS outbox (message_id TEXT PRIMARY KEY, peer BLOB, json BLOB, since REAL);
 CREATE TABLE IF NOT EXISTS floors (channel BLOB, author BLOB, log BLOB, floor INTEGER,
   PRIMARY KEY (channel, author, log));
 CREATE TABLE IF NOT EXISTS media (media_id BLOB, channel BLOB, path TEXT, manifest BLOB, hashes BLOB,
@@ -81,14 +81,19 @@ class Store:
             return self.database.execute(
                 "INSERT OR IGNORE INTO received VALUES (?, ?, ?)", (sender, message_id, json)).rowcount == 1
 
-    def keep_outgoing(self, message_id, peer, json):
+    def keep_outgoing(self, message_id, peer, json, since):
+        """`since`: when it began to wait, in seconds since 1970."""
         with self.database:
-            self.database.execute("INSERT INTO outbox VALUES (?, ?, ?)", (message_id, peer, json))
+            self.database.execute("INSERT INTO outbox VALUES (?, ?, ?, ?)", (message_id, peer, json, since))
 
     def outgoing(self):
-        return self.database.execute("SELECT message_id, peer, json FROM outbox ORDER BY rowid").fetchall()
+        return self.database.execute("SELECT message_id, peer, json, since FROM outbox ORDER BY rowid").fetchall()
 
-    def delivered(self, message_id):
+    def waiting(self):
+        """How many messages wait for people, and their bytes."""
+        return self.database.execute("SELECT count(*), coalesce(sum(length(json)), 0) FROM outbox").fetchone()
+
+    def waits_no_more(self, message_id):
         with self.database:
             self.database.execute("DELETE FROM outbox WHERE message_id = ?", (message_id,))
 

@@ -6,7 +6,6 @@ from .sessions import BUCKETS_BYTES, PREFACE_BYTES
 
 ENTRY_IN_FRAME_BYTES_MAX = 1_169
 FRAGMENT_PART_BYTES = 1_159
-STATUS, RAISE_HAND, TEXT, PHOTO, FILE, VIDEO = 1, 2, 3, 4, 5, 7
 PRESENCE_FRAME, LIVE_FRAME, ENTRY_FRAME, FRAGMENT_FRAME = 1, 2, 3, 4
 DIRECT_FRAME, SUSPECT_FRAME, WHO_HAS_FRAME = 5, 6, 7
 PROBE, ECHO, ACKNOWLEDGE, HOLDING = 1, 2, 3, 4
@@ -27,10 +26,8 @@ def json_text(value):
     """The one spelling that writers use; members in the order given."""
     if isinstance(value, dict):
         return "{" + ",".join(f"{json_text(name)}:{json_text(inner)}" for name, inner in value.items()) + "}"
-    if isinstance(value, bool):
-        return "true" if value else "false"
     if isinstance(value, int):
-        return str(value)
+        return str(value).lower()
     return '"' + "".join(
         ESCAPES.get(sign) or (f"\\u{ord(sign):04x}" if is_control(sign) else sign) for sign in value) + '"'
 
@@ -63,13 +60,13 @@ def kept(peer_id, name, message_id, timestamp, kind, own):
 
 
 def presence(
-    author, instance, counter, incarnation, tcp_port, interval, nonce, head, digest, lamport, status_json,
-    is_full, wants_acknowledgement=False,
+    author, instance, counter, incarnation, tcp_port, interval, nonce, head, digest, lamport, wants_acknowledgement,
+    status_hash, status_json,
 ):
     return b"".join((
         author, u64(instance), varint(counter), varint(incarnation), tcp_port.to_bytes(2, "big"), varint(interval),
         u64(nonce), varint(head), digest, varint(lamport), bytes([WANTS_ACKNOWLEDGEMENT * wants_acknowledgement]),
-        blake2b(32, status_json)[:8], block(status_json if is_full else b"")))
+        u64(status_hash), block(status_json)))
 
 
 def live(author, instance, counter, json):
@@ -157,7 +154,7 @@ def identity_proof(identity, instance, role, handshake_hash):
 
 def heads(channel_id, found, is_last, send_yours, buckets=None):
     """`found`: author, log, number, floor of each."""
-    flags = LAST * is_last | SEND_YOURS * send_yours | (OF_BUCKETS if buckets is not None else 0)
+    flags = LAST * is_last | SEND_YOURS * send_yours | OF_BUCKETS * (buckets is not None)
     which = b""
     if buckets is not None:
         which = sum(1 << bucket for bucket in buckets).to_bytes(BUCKETS_BYTES, "little")
@@ -208,7 +205,7 @@ def closing():
 
 
 def session_direct(channel_id, parts):
-    return b"\x0c" + channel_id + varint(0) + b"".join(parts)
+    return b"".join((b"\x0c", channel_id, varint(0), *parts))
 
 
 def summary(channel_id, digests):
