@@ -110,6 +110,9 @@ MEDIA = {
 def media(value):
     kind, *names = MEDIA[value["type"]]
     fields = [value[name] if isinstance(value[name], int) else unhex(value[name]) for name in names]
+    # Of one block nothing is said.
+    if value["type"] in ("block", "cancel") and value["count"] > 1:
+        fields.append(value["count"])
     return writing.media_message(kind, value["number"], *fields)
 
 

@@ -306,9 +306,12 @@ def media_values():
         yield {"type": "manifest", "number": number, "media": media_id, "offset": draw.of((0, 16_777_216))}
     yield {"type": "piece_hashes", "number": 1, "media": media_id, "file": 453_438, "first": 67_108_864, "count": 512}
     yield {"type": "piece_hashes", "number": 16_384, "media": media_id, "file": 0, "first": 0, "count": 1}
-    yield {"type": "block", "number": 1 << 30, "media": media_id, "file": 63, "index": 4_294_967_296}
+    for count in (1, 2, 64):
+        yield {
+            "type": "block", "number": 1 << 30, "media": media_id, "file": 63, "index": 4_294_967_296, "count": count}
+        yield {"type": "cancel", "number": 16_383, "count": count}
     yield {"type": "have", "number": 2, "media": media_id, "first": 67_108_864}
-    yield {"type": "cancel", "number": COUNTER_MAX}
+    yield {"type": "cancel", "number": COUNTER_MAX, "count": 1}
     yield {"type": "manifest_part", "number": 3, "total": 100, "offset": 60, "bytes": draw.bytes(40).hex()}
     yield {"type": "manifest_part", "number": 3, "total": 16_777_216, "offset": 0, "bytes": draw.bytes(1).hex()}
     yield {"type": "piece_hashes_part", "number": 4, "bytes": draw.bytes(32 * 3).hex()}

@@ -32,7 +32,7 @@ class Source:
     """A media session to a holder: requests out, answers in."""
 
     def __init__(self, session):
-        self.session, self.number, self.waiting = session, 0, {}
+        self.session, self.number, self.waiting, self.rows = session, 0, {}, {}
         self.holds_all, self.pieces, self.news = False, set(), asyncio.Event()
         self.have_number = None
 
@@ -41,6 +41,17 @@ class Source:
         answer = self.waiting[self.number] = asyncio.get_running_loop().create_future()
         self.session.put(writing.media_message(kind, self.number, *fields))
         return answer
+
+    def ask_row(self, media_id, number, first, count):
+        """So many blocks of a file from `first` on, by one request; an answer to each."""
+        answers = [asyncio.get_running_loop().create_future() for _ in range(count)]
+        for at, answer in enumerate(answers, start=1):
+            self.waiting[self.number + at] = answer
+        fields = (media_id, number, first) + ((count,) if count > 1 else ())
+        self.rows[self.number + 1] = answers
+        self.session.put(writing.media_message(BLOCK, self.number + 1, *fields))
+        self.number += count
+        return answers
 
     async def asked(self, kind, wanted, *fields):
         value = await asyncio.wait_for(self.ask(kind, *fields), DROP_SECONDS)
@@ -56,6 +67,8 @@ class Source:
                 value = media.message(await self.session.receive())
                 if value["type"] in ("holding_all", "holding_some"):
                     self._holding(value)
+                if value["type"] == "refused" and self._is_row_refused(value):
+                    continue
                 answer = self.waiting.pop(value["number"], None)
                 if answer is not None and not answer.done():
                     answer.set_result(value)
@@ -67,6 +80,13 @@ class Source:
                     answer.set_exception(OSError(f"the source has gone: {error}"))
             self.waiting = {}
             self.session.close()
+
+    def _is_row_refused(self, value):
+        """A refusal under a row's first number stands for all of it that was not answered."""
+        left = [answer for answer in self.rows.get(value["number"], ()) if not answer.done()]
+        for answer in left:
+            answer.set_result(value)
+        return bool(left)
 
     def _holding(self, value):
         if value["type"] == "holding_all":
@@ -249,7 +269,7 @@ class Download:
         size = self.content.piece_size(number, at)
         first = at * media.LEAVES_PER_PIECE
         count = -(-size // media.BLOCK_BYTES)
-        answers = [source.ask(BLOCK, self.media_id, number, first + block) for block in range(count)]
+        answers = source.ask_row(self.media_id, number, first, count)
         data = bytearray()
         try:
             for answer in answers:
@@ -264,6 +284,7 @@ class Download:
             for answer in answers:
                 # What is not awaited any more must not be reported as an error nobody saw.
                 answer.add_done_callback(lambda done: done.cancelled() or done.exception())
+        source.rows = {first: row for first, row in source.rows.items() if not all(answer.done() for answer in row)}
         if not self.content.verifies(number, at, bytes(data)):
             raise Lied("a piece that does not verify")
         if piece in self.open:

@@ -97,7 +97,11 @@ class Media:
             while True:
                 value = media.message(await session.receive())
                 if value["type"] == "cancel":
-                    telling.pop(value["number"], None)
+                    for number in range(value["number"], value["number"] + value["count"]):
+                        telling.pop(number, None)
+                    continue
+                if value["type"] == "block":
+                    await self._blocks(session, value)
                     continue
                 answer = self._answer(session, value)
                 if value["type"] == "have" and answer[0] == HOLDING_SOME:
@@ -111,6 +115,12 @@ class Media:
         finally:
             telling.clear()
             session.close()
+
+    async def _blocks(self, session, value):
+        """So many in a row, each under a number of its own."""
+        for at in range(value["count"]):
+            answer = self._answer(session, {**value, "index": value["index"] + at})
+            await session.send(writing.media_message(answer[0], value["number"] + at, *answer[1:]))
 
     def _answer(self, session, value):
         """Type and fields."""
