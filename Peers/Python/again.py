@@ -92,6 +92,8 @@ def session(value):
         "live": lambda: writing.session_live(channel, unhex(value["signature"] + value["object"])),
         "closing": writing.closing,
         "direct": lambda: writing.session_direct(channel, [part(item) for item in value["parts"]]),
+        "generation": lambda: b"\x0e" + channel + unhex(value["secret"] + value["signature"] + value["object"]),
+        "refused": lambda: b"\x0f" + channel + bytes([value["reason"]]),
         "summary": lambda: writing.summary(
             channel, {item["bucket"]: unhex(item["digest"]) for item in value["buckets"]}),
     }[value["type"]]()
@@ -121,13 +123,15 @@ def manifest(value):
         (file["path"], file["size"], unhex(file["root"]), file["executable"]) for file in value["files"]])
 
 
-# The members of each type's own, in the order in which writers put them.
-OWN = {
-    "text": ("body",), "file": ("media_id", "file_name", "size", "mime"),
-    "photo": ("media_id", "file_name", "size", "mime", "width", "height", "original", "gif", "big_media_id",
-              "thumbnail_media_id"),
-    "video": ("media_id", "file_name", "size", "mime", "duration", "width", "height", "thumbnail_media_id"),
-}
+def grant(value):
+    return b"".join((
+        unhex(value["inviter"]), unhex(value["invite_id"]), bytes([("member", "admin").index(value["role"])]),
+        *(varint(value[name]) for name in ("issued", "expires", "uses")), unhex(value["signature"])))
+
+
+# Types whose members of their own are read as they are written, and in that order; what acts hold is not.
+WRITTEN = ("status", "raise_hand", "text", "photo", "file", "voice", "video", "location", "custom")
+COMMON = ("type", "sender_id", "display_name", "message_id", "timestamp")
 
 
 def message(value):
@@ -137,14 +141,15 @@ def message(value):
         return writing.status(peer, value["display_name"], value["online"])
     if value["type"] == "raise_hand":
         return writing.hand(peer, value["display_name"], value["raised"])
+    # What is missing, or false or empty as if it were, is not written; *ext* is.
     own = {
-        name: value[name] for name in OWN[value["type"]]
-        if value[name] is not None and not (name in ("original", "gif") and value[name] is False)}
+        name: inner for name, inner in value.items()
+        if name not in COMMON and inner is not None and inner is not False and (inner != {} or name == "ext")}
     return writing.kept(
         peer, value["display_name"], value["message_id"], value["timestamp"], value["type"], own)
 
 
 LAYOUTS = {
     "presence": presence, "live": live, "entry": entry, "direct": direct, "frames": frames, "session": session,
-    "media": media, "manifest": manifest, "message": message,
+    "media": media, "manifest": manifest, "message": message, "grant": grant,
 }

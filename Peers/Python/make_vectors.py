@@ -7,9 +7,8 @@ import pathlib
 import sys
 
 import again
-from nacl import bindings
 from parley_wire import datagrams, keys, media, messages, objects, sessions, writing
-from parley_wire.reading import COUNTER_MAX, Refused, bits, block, varint
+from parley_wire.reading import COUNTER_MAX, Refused, bits
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "Vectors" / "python"
 VARINTS = (0, 1, 63, 64, 16_383, 16_384, (1 << 30) - 1, 1 << 30, COUNTER_MAX)

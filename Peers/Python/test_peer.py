@@ -126,6 +126,12 @@ class NameTests(unittest.TestCase):
         self.assertEqual(len({name.casefold() for name in found}), 4, found)
 
 
+class JSONTests(unittest.TestCase):
+    def test_values_of_every_kind_are_written_without_spaces(self):
+        text = writing.json_text({"a": [None, True, -1, 2.5, "я\n\x7f"], "b": [{}]})
+        self.assertEqual(text, '{"a":[null,true,-1,2.5,"я\\n\\u007f"],"b":[{}]}')
+
+
 class EntryTests(unittest.TestCase):
     def test_what_is_written_is_genuine_and_nothing_else(self):
         data = entry(1)

@@ -14,7 +14,7 @@ import Testing
       let name = try ChannelName(vector.text("given_name"))
       let keys =
         try vector.text("kind") == "open"
-        ? ChannelKeys.open(name: name) : ChannelKeys.passphrase(name: name, passphrase: vector.bytes("passphrase"))
+        ? ChannelKeys.open(name: name) : ChannelKeys.passphrase(name: name, vector.bytes("passphrase"))
       #expect(Array(name.text.utf8) == (try vector.bytes("name_bytes")), "\(vector.name)")
       #expect(keys.withSecret { Array($0) } == (try vector.bytes("secret")), "\(vector.name)")
       #expect(keys.id.bytes == (try vector.bytes("channel_id")), "\(vector.name)")
@@ -29,7 +29,8 @@ import Testing
   @Test func identitiesAndPairwiseKeys() throws {
     for vector in try GivenVector.all("identities") {
       let peer = Identity(seed: try vector.bytes("seed")).peerID
-      #expect(peer.bytes == (try vector.bytes("peer_id")) && peer.text == (try vector.text("text")), "\(vector.name)")
+      #expect(peer.bytes == (try vector.bytes("peer_id")), "\(vector.name)")
+      #expect(peer.text == (try vector.text("text")), "\(vector.name)")
       #expect(peer.fingerprint == (try vector.text("fingerprint")), "\(vector.name)")
     }
     for vector in try GivenVector.all("pairwise_keys") {
@@ -66,7 +67,7 @@ import Testing
         let runs = try head.list("beyond").map { try $0.number("from")..<$0.number("through") + 1 }
         return HeadsDigest.Holding(
           key: LogKey(
-            author: try #require(PeerID(bytes: head.bytes("author"))), log: Instance(try head.bits("log"))),
+            author: try #require(PeerID(bytes: try head.bytes("author"))), log: Instance(try head.bits("log"))),
           head: try head.number("number"), beyond: RangeSet(runs))
       }
       #expect(HeadsDigest(of: holdings).bytes == (try vector.bytes("digest")), "\(vector.name)")
@@ -107,7 +108,8 @@ import Testing
       for (index, part) in try vector.list("value").enumerated() {
         let fragment = EntryFragment(
           group: group, index: index, count: Int(try part.number("count")), bytes: try part.bytes("bytes"))
-        #expect(try part.bits("group") == group && part.number("index") == UInt64(index), "\(vector.name)")
+        #expect(try part.bits("group") == group, "\(vector.name)")
+        #expect(try part.number("index") == UInt64(index), "\(vector.name)")
         guard case .array(let encoded) = vector["fragments"], case .string(let text) = encoded[index] else {
           Issue.record("\(vector.name) has no fragment \(index)")
           return
@@ -188,25 +190,31 @@ import Testing
         suites: [suite])
       initiator.ephemeralKey = SecretBytes(try vector.bytes("initiator_ephemeral_key"))
       responder.ephemeralKey = SecretBytes(try vector.bytes("responder_ephemeral_key"))
-      #expect(initiator.start() == (try vector.bytes("hello")))
-      #expect(try responder.receive(vector.bytes("hello")).send == vector.bytes("answer"))
-      #expect(try initiator.receive(vector.bytes("answer")).send == vector.bytes("offer"))
-      #expect(try responder.receive(vector.bytes("offer")).send == vector.bytes("acceptance"))
+      let hello = initiator.start()
+      let answer = try responder.receive(vector.bytes("hello")).send
+      let offer = try initiator.receive(vector.bytes("answer")).send
+      let acceptance = try responder.receive(vector.bytes("offer")).send
       let (introduction, established) = try initiator.receive(vector.bytes("acceptance"))
-      #expect(introduction == (try vector.bytes("introduction")))
+      let last = try responder.receive(vector.bytes("introduction")).established
       var initiated = try #require(established)
-      var answered = try #require(try responder.receive(vector.bytes("introduction")).established)
+      var answered = try #require(last)
+      for (name, bytes) in [
+        ("hello", hello), ("answer", answer), ("offer", offer), ("acceptance", acceptance),
+        ("introduction", introduction),
+      ] {
+        #expect(bytes == (try vector.bytes(name)), "\(file): \(name)")
+      }
       #expect(initiated.handshakeHash == (try vector.bytes("handshake_hash")))
       #expect(initiated.channels == shared.map(\.id) && answered.channels == shared.map(\.id))
       let payloads = try vector.texts("payloads")
       let (there, back) = (try vector.texts("frames_from_initiator"), try vector.texts("frames_from_responder"))
       for (index, payload) in payloads.enumerated() {
-        #expect(try initiated.sender.seal(unhex(payload)).hex == there[index])
-        #expect(try answered.sender.seal(unhex(payload)).hex == back[index])
+        let sealed = try [initiated.sender.seal(unhex(payload)), answered.sender.seal(unhex(payload))]
+        #expect(sealed.map(\.hex) == [there[index], back[index]])
         answered.receiver.append(try unhex(there[index]))
-        #expect(try answered.receiver.next()?.hex == payload)
         initiated.receiver.append(try unhex(back[index]))
-        #expect(try initiated.receiver.next()?.hex == payload)
+        let opened = try [answered.receiver.next(), initiated.receiver.next()]
+        #expect(opened.map { $0?.hex } == [payload, payload])
       }
     }
   }

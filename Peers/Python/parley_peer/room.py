@@ -9,7 +9,6 @@ from .history import History
 from .members import Members
 from .pausing import Tasks, pause
 
-DATAGRAM_BODY_BYTES_MAX = datagrams.DATAGRAM_BYTES_MAX - datagrams.DATAGRAM_BYTES_MIN
 FRAGMENT_GROUPS_MAX = 64
 GOODBYES = 3
 

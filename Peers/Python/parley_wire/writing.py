@@ -26,7 +26,11 @@ def json_text(value):
     """The one spelling that writers use; members in the order given."""
     if isinstance(value, dict):
         return "{" + ",".join(f"{json_text(name)}:{json_text(inner)}" for name, inner in value.items()) + "}"
-    if isinstance(value, int):
+    if value is None:
+        return "null"
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join(json_text(inner) for inner in value) + "]"
+    if isinstance(value, (int, float)):
         return str(value).lower()
     return '"' + "".join(
         ESCAPES.get(sign) or (f"\\u{ord(sign):04x}" if is_control(sign) else sign) for sign in value) + '"'
