@@ -108,7 +108,7 @@ import Testing
     ]
   }()
 
-  private static func meaning(_ message: SchemaMessage) -> [JSONMember] {
+  static func meaning(_ message: SchemaMessage) -> [JSONMember] {
     let own: [JSONMember] =
       switch message.content {
       case let status as StatusKind: [JSONMember("online", status.isOnline)]

@@ -145,6 +145,11 @@ def name_bytes(name):
     return normal.encode("utf-8")
 
 
+def bucket(log):
+    """The first byte of its instance."""
+    return log.to_bytes(8, "big")[0]
+
+
 def bucket_digest(logs):
     """Logs of one bucket: (author, log, head, runs above a gap as (first, last))."""
     state = hashlib.blake2b(digest_size=16)
@@ -162,7 +167,7 @@ def heads_digest(logs):
     buckets = {}
     for log in logs:
         if log[2] > 0 or log[3]:
-            buckets.setdefault(log[1] >> 56, []).append(log)
+            buckets.setdefault(bucket(log[1]), []).append(log)
     state = hashlib.blake2b(digest_size=16)
     for number in sorted(buckets):
         state.update(bytes([number]) + bucket_digest(buckets[number]))

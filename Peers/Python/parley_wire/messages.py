@@ -44,7 +44,7 @@ def parsed(data):
         return dict(pairs)
 
     def integer(text):
-        value = int(text) if len(text) < 21 else INTEGER_MAX + 1
+        value = int(text) if len(text) <= len(str(INTEGER_MIN)) else INTEGER_MAX + 1
         if not INTEGER_MIN <= value <= INTEGER_MAX:
             raise ValueError("an integer beyond 64 bits")
         return value
