@@ -152,7 +152,7 @@ extension Node {
       throw code == ENOENT
         ? .noSuchFile(path: path) : .fileTrouble(path: path, reason: String(cString: strerror(code)))
     }
-    defer { close(file) }
+    defer { Glibc.close(file) }
     // One byte more than is possible, with line ends, so that a longer file is refused as one.
     var bytes = [UInt8](repeating: 0, count: Limit.tokenByteCountMax + 17)
     var count = 0

@@ -41,7 +41,7 @@ extension Store {
     try database.rows(
       """
       SELECT cursor, peer, own, id, json FROM peer_messages WHERE peer = ? AND cursor < ? ORDER BY cursor DESC LIMIT ?
-      """, .key(peer.value), .clamped(cursor ?? .max), .clamped(max(0, limit)), read: Self.peerMessage)
+      """, .key(peer.value), .clamped(cursor ?? .max), .clamped(max(0, limit)), read: peerMessage)
   }
 
   /// Those stored after `cursor`, by cursor.

@@ -13,7 +13,7 @@ import Testing
 
   private func exported(homePassphrase: [UInt8]? = nil) throws -> (peer: PeerID, channel: ChannelID, file: [UInt8]) {
     let profile = try Profile.open(home: old)
-    let garden = ChannelKeys.random(name: try ChannelName("garden"))
+    let garden = ChannelKeys.founded(name: try ChannelName("garden"), by: profile.identity.peerID)
     try profile.saveChannel(garden)
     try profile.saveDisplayName(try DisplayName("Ána"))
     for _ in 0..<7 { _ = try profile.nextIncarnation() }

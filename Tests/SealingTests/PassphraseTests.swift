@@ -16,7 +16,7 @@ import Testing
 
   private func made() throws -> (peer: PeerID, channel: ChannelID) {
     let profile = try Profile.open(home: home)
-    let garden = ChannelKeys.random(name: try ChannelName("garden"))
+    let garden = ChannelKeys.founded(name: try ChannelName("garden"), by: profile.identity.peerID)
     try profile.saveChannel(garden)
     try profile.saveChannel(.open(name: try ChannelName("kitchen")))
     try profile.saveDisplayName(try DisplayName("Ána"))

@@ -18,8 +18,8 @@ import Testing
       #expect(Array(name.text.utf8) == (try vector.bytes("name_bytes")), "\(vector.name)")
       #expect(keys.withSecret { Array($0) } == (try vector.bytes("secret")), "\(vector.name)")
       #expect(keys.id.bytes == (try vector.bytes("channel_id")), "\(vector.name)")
-      #expect(keys.withDatagramKey { Array($0) } == (try vector.bytes("datagram_key")), "\(vector.name)")
-      #expect(keys.withProofKey { Array($0) } == (try vector.bytes("proof_key")), "\(vector.name)")
+      #expect(keys.newest.withDatagramKey { Array($0) } == (try vector.bytes("datagram_key")), "\(vector.name)")
+      #expect(keys.newest.withProofKey { Array($0) } == (try vector.bytes("proof_key")), "\(vector.name)")
       for pair in try vector.list("tags") {
         #expect(keys.tag(of: Instance(try pair.bits("instance"))) == (try pair.bits("tag")), "\(vector.name)")
       }
