@@ -11,7 +11,8 @@ enum PageCommands {
     let folder = invocation.value("--downloads").map(Home.absolute) ?? Home.downloads(home: home)
     do {
       return try LocalServer(pageOf: node, home: home, port: port, downloadsFolder: folder)
-    } catch  where port == nil {
+    } catch {
+      guard port == nil else { throw error }
       Terminal.note("parley: no page for browsers: \(error)")
       return nil
     }
