@@ -10,8 +10,8 @@ import Synchronization
 /// `parley/1/rest/file/` ‖ folder ‖ `/` ‖ name as associated data.
 final class PrivateDirectory: Sendable {
   static let temporaryPrefix = ".new-"
-  /// No file here is longer; a longer one is damaged.
-  static let fileByteCountMax = 4_096
+  /// No file here is longer; a longer one is damaged. An owned channel's with 64 generations has 36 KiB.
+  static let fileByteCountMax = 49_152
   /// So much longer it is when it is sealed.
   private static let sealedMoreMax = 64
 

@@ -24,7 +24,8 @@ extension Store {
       """
       INSERT INTO tokens (channel, peer, expires, token) VALUES (?, ?, ?, ?)
       ON CONFLICT (channel, peer, expires) DO UPDATE SET token = excluded.token
-      """, .integer(channel), .key(token.peer.value), .integer(token.expires), .text(token.text))
+      """, .integer(channel), .key(token.peer.value), .integer(token.expires),
+      cells.text(token.text, .token(token.channel, token.peer, token.expires)))
     try database.run(
       """
       DELETE FROM tokens WHERE channel = ? AND peer = ? AND expires NOT IN (
@@ -39,7 +40,9 @@ extension Store {
     return try database.rows(
       "SELECT peer, expires, token FROM tokens WHERE channel = ? ORDER BY peer, expires", .integer(row)
     ) { (row) throws(StoreError) in
-      StoredToken(channel: channel, peer: PeerID(try row.key(0)), expires: row.integer(1), text: row.text(2))
+      let (peer, expires) = (PeerID(try row.key(0)), row.integer(1))
+      return StoredToken(
+        channel: channel, peer: peer, expires: expires, text: cells.string(row.text(2), .token(channel, peer, expires)))
     }
   }
 }

@@ -120,7 +120,8 @@ import Testing
     let file = IdentityBundle.File(name: "identity", bytes: [1])
     #expect(IdentityBundle(decoding: IdentityBundle(incarnation: .max, files: [file]).encoded) == nil)
     #expect(IdentityBundle(decoding: IdentityBundle(incarnation: 1, files: []).encoded) == nil)
-    let long = IdentityBundle.File(name: "display-name", bytes: [UInt8](repeating: 65, count: 4_097))
+    let long = IdentityBundle.File(
+      name: "display-name", bytes: [UInt8](repeating: 65, count: PrivateDirectory.fileByteCountMax + 1))
     #expect(IdentityBundle(decoding: IdentityBundle(incarnation: 1, files: [file, long]).encoded) == nil)
     let none = IdentityBundle.File(name: "display-name", bytes: [])
     #expect(IdentityBundle(decoding: IdentityBundle(incarnation: 1, files: [file, none]).encoded) == nil)

@@ -68,6 +68,8 @@ struct SealedTests {
       writes.append(.download(download(number, in: 2)))
     }
     writes.append(.contact(StoredContact(peer: peer(7), verifiedName: "Sieben Hunde", verifiedAt: 5)))
+    let token = StoredToken(channel: channel(1), peer: peer(7), expires: 9, text: "Sieben Hunde")
+    writes.append(.token(token, countMax: 2))
     writes.append(.contact(StoredContact(peer: peer(8), isBlocked: true)))
     writes.append(
       .scans(
@@ -90,6 +92,7 @@ struct SealedTests {
     var downloads: [StoredDownload]
     var hashes: [Int: [UInt8]]
     var contacts: [StoredContact]
+    var tokens: [StoredToken]
 
     init(_ store: Store) throws {
       entries = try store.entriesAfter(cursor: 0, in: nil, limit: .max)
@@ -100,6 +103,7 @@ struct SealedTests {
       shares = try store.shares()
       downloads = try store.downloads()
       contacts = try store.contacts()
+      tokens = try store.tokens(in: channel(1))
       hashes = try store.hashes(
         of: (1...210).map {
           ("/home/ana/\(SealedTests.sentence)/\($0)", byteCount: 5, modifiedNanoseconds: 1, inode: 7)
@@ -280,8 +284,9 @@ struct SealedTests {
     let store = try Store(path: folder.store, seal: seal)
     #expect(store.setAside != nil && store.salvaged.entryCount == 1_300 && store.salvaged.waitingCount == 40)
     var after = try Contents(store)
-    // Downloads, contacts and what files hashed to are not salvaged.
-    (after.downloads, after.hashes, after.contacts) = (before!.downloads, before!.hashes, before!.contacts)
+    // Downloads, contacts, tokens and what files hashed to are not salvaged.
+    (after.downloads, after.hashes) = (before!.downloads, before!.hashes)
+    (after.contacts, after.tokens) = (before!.contacts, before!.tokens)
     after.outbox = zip(after.outbox, before!.outbox).map { after, before in
       var after = after
       after.queuedAt = before.queuedAt

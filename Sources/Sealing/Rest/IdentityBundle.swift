@@ -71,8 +71,8 @@ package struct IdentityBundle: Equatable {
 }
 
 package enum IdentityExport {
-  /// 1,024 files of 4 KiB, their names, and the envelope.
-  package static let byteCountMax = 5 << 20
+  /// 1,024 files of 48 KiB, their names, and the envelope.
+  package static let byteCountMax = 49 << 20
 }
 
 extension Profile {

@@ -36,6 +36,7 @@ struct Resealing {
         Step { (work, place) throws(StoreError) in try work.shares(place) },
         Step { (work, place) throws(StoreError) in try work.downloads(place) },
         Step { (work, place) throws(StoreError) in try work.scans(place) },
+        Step { (work, place) throws(StoreError) in try work.tokens(place) },
         Step { (work, place) throws(StoreError) in try work.contacts() },
         Step { (work, place) throws(StoreError) in try work.index() },
       ]
@@ -235,12 +236,31 @@ struct Resealing {
     return rows.last?.id
   }
 
+  private func channel(after place: Int64) throws(StoreError) -> (id: Int64, value: ChannelID)? {
+    try database.first("SELECT id, channel FROM channels WHERE id > ? ORDER BY id LIMIT 1", .integer(place)) {
+      (row) throws(StoreError) in (id: row.integer(0), value: ChannelID(try row.key(1)))
+    }
+  }
+
+  /// Those of a channel at once, as its members.
+  private func tokens(_ place: Int64) throws(StoreError) -> Int64? {
+    guard let channel = try channel(after: place) else { return nil }
+    let rows = try database.rows("SELECT peer, expires, token FROM tokens WHERE channel = ?", .integer(channel.id)) {
+      (row) throws(StoreError) in
+      let (peer, expires) = (PeerID(try row.key(0)), row.integer(1))
+      return (peer: peer, expires: expires, token: text(row.text(2), .token(channel.value, peer, expires)))
+    }
+    for row in rows {
+      try database.run(
+        "UPDATE tokens SET token = ? WHERE channel = ? AND peer = ? AND expires = ?", row.token, .integer(channel.id),
+        .key(row.peer.value), .integer(row.expires))
+    }
+    return channel.id
+  }
+
   /// The members of a channel at once: the protocol bounds them.
   private func members(_ place: Int64) throws(StoreError) -> Int64? {
-    let channel = try database.first(
-      "SELECT id, channel FROM channels WHERE id > ? ORDER BY id LIMIT 1", .integer(place)
-    ) { (row) throws(StoreError) in (id: row.integer(0), value: ChannelID(try row.key(1))) }
-    guard let channel else { return nil }
+    guard let channel = try channel(after: place) else { return nil }
     let rows = try database.rows("SELECT peer, name FROM members WHERE channel = ?", .integer(channel.id)) {
       (row) throws(StoreError) in
       let peer = PeerID(try row.key(0))

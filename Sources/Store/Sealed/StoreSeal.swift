@@ -31,6 +31,9 @@ struct Cell {
     Cell("members.name", channel.bytes, peer.bytes)
   }
   static func contactName(_ peer: PeerID) -> Cell { Cell("contacts.name", peer.bytes) }
+  static func token(_ channel: ChannelID, _ peer: PeerID, _ expires: Int64) -> Cell {
+    Cell("tokens.token", channel.bytes, peer.bytes, bytes(of: UInt64(bitPattern: expires)))
+  }
   static func share(_ column: StaticString, _ media: MediaID) -> Cell { Cell(column, media.bytes) }
   static let scanPath = Cell("scans.path")
   static func scanHashes(_ path: String) -> Cell { Cell("scans.piece_hashes", Array(path.utf8)) }
