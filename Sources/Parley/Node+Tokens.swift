@@ -92,6 +92,13 @@ extension Node {
     if ownToken == nil, let kept = hub.tokens.best(of: peerID, in: keys.id, at: .now) { ownToken = kept }
   }
 
+  /// In a channel that was just joined, after what must be said there first.
+  func greet(_ name: ChannelName, _ engine: Engine) async {
+    guard let joined = hub.channel(named: name) else { return }
+    await showToken(engine, in: joined)
+    engine.tokenAlarm.continuation.yield()
+  }
+
   func showToken(_ engine: Engine) async {
     for joined in hub.channels { await showToken(engine, in: joined) }
   }

@@ -205,7 +205,10 @@ public actor Node {
       return
     }
     for keys in channels {
-      do { try await enter(keys, engine) } catch { hub.take(.trouble("\(keys.name.text.escapedLine): \(error)")) }
+      do {
+        try await enter(keys, engine)
+        await greet(keys.name, engine)
+      } catch { hub.take(.trouble("\(keys.name.text.escapedLine): \(error)")) }
     }
   }
 
