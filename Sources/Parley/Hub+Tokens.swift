@@ -34,12 +34,35 @@ extension Hub {
     }
   }
 
+  /// Whose tokens the owner of a channel asks for.
+  func ownerSaid(_ key: OrganiserKey?, in channel: ChannelID) {
+    guard tokens.ownerSaid(key, in: channel) else { return }
+    state.withLock { state in
+      state.newOrganisers.insert(channel)
+      return state.wake
+    }?()
+  }
+
+  func takeNewOrganisers() -> [Joined] {
+    state.withLock { state in
+      defer { state.newOrganisers = [] }
+      return state.newOrganisers.compactMap { state.channels[$0] }
+    }
+  }
+
   /// Once for each reason.
   func tell(_ refusal: TokenRefusal, of peer: PeerID, in channel: ChannelID, _ name: ChannelName) {
     if tokens.isNew(refusal, of: peer, in: channel) { emit(.tokenRefused(name, peer, refusal, isSelf: peer == me)) }
   }
 
   func forgetAnnouncements(in channel: ChannelID) { state.withLock { $0.media[channel] = nil } }
+}
+
+extension Tokens {
+  /// Of its author, when it was signed.
+  func word(of entry: Entry, in channel: ChannelID) -> Result<OrganiserWord, TokenRefusal>? {
+    word(for: entry.key.author, in: channel, at: Timestamp(milliseconds: Int64(clamping: entry.timestamp)))
+  }
 }
 
 extension Recognition {

@@ -36,6 +36,9 @@ final class Hub: Sendable {
     var diskTrouble: String?
     var holders: [MediaID: Set<PeerID>] = [:]
     var media: [ChannelID: AnnouncedMedia] = [:]
+    /// Channels where the owner asks for another organiser's tokens, until the node has seen to it.
+    var newOrganisers: Set<ChannelID> = []
+    var wake: (@Sendable () -> Void)?
     /// Has the store keep something; nil before there is one.
     var keep: (@Sendable (StoreWrite) -> Void)?
     var suspicions: [ChannelID: Suspicions] = [:]
@@ -227,6 +230,9 @@ final class Hub: Sendable {
   private func stored(_ channel: ChannelID, _ entry: Entry, _ cursor: UInt64) {
     guard let name = state.withLock({ $0.channels[channel]?.name }) else { return }
     if entry.isHidden { return heardTokens(entry, in: channel, name) }
+    if case .failure(let refusal) = tokens.word(of: entry, in: channel) {
+      tell(refusal, of: entry.key.author, in: channel, name)
+    }
     let messages = allMessages(entry, channel: channel, name: name, cursor: cursor)
     if entry.key == LogKey(author: me, log: instance) {
       state.withLock { state in
@@ -241,6 +247,7 @@ final class Hub: Sendable {
 
   private func governed(_ channel: ChannelID, _ governance: Governance, _ change: Governance.Change) {
     let news = rulebook.take(governance, change, in: channel, me: me)
+    ownerSaid(governance.organiser.map { OrganiserKey($0.value) }, in: channel)
     guard let name = state.withLock({ $0.channels[channel]?.name }) else { return }
     if !news.voided.isEmpty { state.withLock { $0.media[channel]?.forget(Set(news.voided)) } }
     for message in news.counted { note(message, in: channel) }
@@ -297,12 +304,8 @@ final class Hub: Sendable {
     guard !people.isBlocked(entry.key.author),
       state.withLock({ $0.suspicions[channel]?.isVoid(entry.key, entry.number) != true })
     else { return [] }
-    let word = tokens.word(
-      for: entry.key.author, in: channel, at: Timestamp(milliseconds: Int64(clamping: entry.timestamp)))
-    if case .failure(let refusal) = word {
-      tell(refusal, of: entry.key.author, in: channel, name)
-      return []
-    }
+    let word = tokens.word(of: entry, in: channel)
+    if case .failure = word { return [] }
     let holders = deliveredTo(channel, entry.key, entry.number)
     var messages: [Message] = []
     for (index, item) in entry.items.enumerated() {
@@ -410,10 +413,14 @@ final class Hub: Sendable {
   // MARK: Subscribers
 
   /// The store has given this cursor last, before anything is told.
-  func begin(after cursor: UInt64, keep: @escaping @Sendable (StoreWrite) -> Void) {
+  /// `wake` is called when `takeNewOrganisers` has something.
+  func begin(
+    after cursor: UInt64, keep: @escaping @Sendable (StoreWrite) -> Void, wake: @escaping @Sendable () -> Void
+  ) {
     state.withLock {
       $0.cursor = Self.end(of: cursor)
       $0.keep = keep
+      $0.wake = wake
     }
   }
 

@@ -52,8 +52,6 @@ extension Node {
     if let joined = hub.channel(named: keys.name) {
       await restoreAnnouncements(engine, in: joined)
       await restoreShares(engine, in: joined)
-      await showToken(engine, in: joined)
-      engine.tokenAlarm.continuation.yield()
     }
   }
 

@@ -49,6 +49,7 @@ extension Node {
   func enterAndKeep(_ keys: ChannelKeys, _ engine: Engine) async throws(ParleyError) {
     try await enter(keys, engine)
     try await keepKeys(keys, engine)
+    await greet(keys.name, engine)
   }
 
   private func keepKeys(_ keys: ChannelKeys, _ engine: Engine) async throws(ParleyError) {
@@ -170,6 +171,7 @@ extension Node {
       try await enter(keys, engine)
     }
     try await keepKeys(keys, engine)
+    await greet(invitation.name, engine)
     return invitation.name
   }
 

@@ -35,12 +35,18 @@ extension Node {
     ownToken?.refusalNow() == nil ? ownToken : nil
   }
 
-  /// Whose login tokens are asked for in a channel, as this user chooses (nil: nobody's, or those of the owner's
-  /// choice): from now on, and looking back, what is said without a token that was valid then is not shown here. Kept.
-  /// Throws `.notInChannel`, `.profileDamaged`.
+  /// Whose login tokens are asked for in a channel (nil: nobody's): from now on, and looking back, what is said without a
+  /// token that was valid then is not shown. The owner of an owned channel says so for all its members; anybody else's
+  /// choice is for this node alone, is kept, and goes before the owner's (nil: the owner's counts). Throws
+  /// `.notInChannel`, `.queueFull`, `.profileDamaged`.
   public func setOrganiser(_ key: OrganiserKey?, in name: ChannelName) async throws(ParleyError) {
     let engine = try await running()
     let joined = try channel(name)
+    if let governance = hub.rulebook.governance(of: joined.id), governance.owner == peerID {
+      try await act(OrganiserKind(key: key.map { PeerID($0.value) }), in: joined, engine)
+      if hub.tokens.ownerSaid(key, in: joined.id) { await organiserChanged(joined, engine) }
+      return
+    }
     do { try await engine.store.apply([.organiser(joined.id, key)]) } catch {
       throw .profileDamaged(path: settings.home, reason: error.description)
     }
@@ -86,6 +92,13 @@ extension Node {
     if ownToken == nil, let kept = hub.tokens.best(of: peerID, in: keys.id, at: .now) { ownToken = kept }
   }
 
+  /// In a channel that was just joined, after what must be said there first.
+  func greet(_ name: ChannelName, _ engine: Engine) async {
+    guard let joined = hub.channel(named: name) else { return }
+    await showToken(engine, in: joined)
+    engine.tokenAlarm.continuation.yield()
+  }
+
   func showToken(_ engine: Engine) async {
     for joined in hub.channels { await showToken(engine, in: joined) }
   }
@@ -114,6 +127,7 @@ extension Node {
   func watchToken(_ engine: Engine) async {
     var warned: LoginToken?
     for await _ in engine.tokenAlarm.stream {
+      for joined in hub.takeNewOrganisers() { await organiserChanged(joined, engine) }
       guard let token = ownToken else { continue }
       let left = token.expires.milliseconds - Timestamp.now.milliseconds
       if left <= 0 {

@@ -126,9 +126,10 @@ public actor Node {
     if !Skeleton.knowsLooks {
       hub.take(.trouble("names are compared by their letters only, not by their looks: install ICU (libicu)"))
     }
-    hub.begin(after: (try? await engine.store.lastCursor()) ?? 0) { [switchboard] write in
-      switchboard.store.post(.apply([write]))
-    }
+    let alarm = engine.tokenAlarm.continuation
+    hub.begin(
+      after: (try? await engine.store.lastCursor()) ?? 0,
+      keep: { [switchboard] write in switchboard.store.post(.apply([write])) }, wake: { alarm.yield() })
     await withTaskGroup(of: Void.self) { group in
       engine.addTasks(to: &group)
       group.addTask { await self.lifetime(engine) }
@@ -204,7 +205,10 @@ public actor Node {
       return
     }
     for keys in channels {
-      do { try await enter(keys, engine) } catch { hub.take(.trouble("\(keys.name.text.escapedLine): \(error)")) }
+      do {
+        try await enter(keys, engine)
+        await greet(keys.name, engine)
+      } catch { hub.take(.trouble("\(keys.name.text.escapedLine): \(error)")) }
     }
   }
 

@@ -63,6 +63,25 @@ import Testing
     return told
   }
 
+  @Test mutating func theOwnerSaysWhoseTokensAreAskedFor() async throws {
+    let (key, chosen) = (OrganiserKey(Bytes32(words: (7, 7, 7, 7))), OrganiserKey(Bytes32(words: (8, 8, 8, 8))))
+    hub.tokens.open(channel, try ChannelName("class"), chosen: nil, [])
+    #expect(hub.takeNewOrganisers().isEmpty)
+    try act(me, 1, OrganiserKind(key: PeerID(key.value)))
+    #expect(hub.tokens.organiser(of: channel) == key)
+    #expect(hub.takeNewOrganisers().map(\.id) == [channel] && hub.takeNewOrganisers().isEmpty)
+    // A user's own choice goes before it; without one the owner's counts again.
+    #expect(hub.tokens.choose(chosen, in: channel))
+    #expect(hub.tokens.organiser(of: channel) == chosen)
+    #expect(hub.tokens.choose(nil, in: channel))
+    let events = hub.events(bufferingCount: 100)
+    try say(me, 2)
+    try act(me, 3, OrganiserKind(key: nil))
+    #expect(hub.tokens.organiser(of: channel) == nil)
+    try say(me, 4)
+    #expect(await told(events).filter { $0.hasPrefix("m") } == ["m4"])
+  }
+
   @Test mutating func whoIsNotAdmittedIsShownOnceItIs() async throws {
     let events = hub.events(bufferingCount: 64)
     try say(ben, 1)

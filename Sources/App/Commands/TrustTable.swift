@@ -41,7 +41,8 @@ extension CommandTable {
     summary: "show or choose whose login tokens a channel asks for",
     details: """
       With KEY (from parley token key), what is said without a token of theirs is not shown here, from now
-      on and looking back; names with a check mark are the organiser's word. none for KEY ends that.
+      on and looking back; names with a check mark are the organiser's word. none for KEY ends that. The
+      owner of a channel says so for all its members; anybody else's choice is for this node alone.
       """,
     examples: [
       .init("parley organiser team", "whose?"), .init("parley organiser team KEY", "theirs"),
