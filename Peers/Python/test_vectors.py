@@ -7,7 +7,7 @@ from collections import Counter
 
 import again
 import make_vectors
-from parley_wire import datagrams, keys, media, messages, objects, sessions, writing
+from parley_wire import datagrams, invitations, keys, media, messages, objects, sessions, writing
 from parley_wire.reading import Refused, bits, block, varint
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "Vectors"
@@ -95,6 +95,18 @@ class DerivationTests(unittest.TestCase):
             self.assertEqual(getattr(channel, key).hex(), vector[key])
         for pair in vector["tags"]:
             self.assertEqual(bits(channel.tag(number(pair["instance"]))), pair["tag"])
+
+    @each("invitations")
+    def test_invitations(self, vector):
+        for form in ("link", "link_in_capitals"):
+            value = invitations.invitation(f" {vector[form]}\n")
+            self.assertEqual(value.pop("grant"), objects.grant(unhex(vector["grant"])))
+            self.assertEqual(value.pop("name"), vector["given_name"])
+            self.assertEqual(value, {key: vector[key] for key in value})
+        for at, character in enumerate(vector["link"]):
+            altered = vector["link"][:at] + ("a" if character != "a" else "b") + vector["link"][at + 1:]
+            with self.assertRaises(Refused):
+                invitations.invitation(altered)
 
     @each("identities")
     def test_identities(self, vector):

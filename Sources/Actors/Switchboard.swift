@@ -93,6 +93,8 @@ package enum Notice: Sendable, Equatable {
   case holder(ChannelID, MediaID, PeerID)
   /// What the disk refuses, until it is nil again: then everything is written once more.
   case disk(String?)
+  /// A generation was made here because it was time to: an act shall name it.
+  case keysDrawn(ChannelID, GenerationID)
   /// An owned channel is sent under another generation from now on.
   case keysChanged(ChannelID, GenerationID)
   /// A member says nothing of this channel to us, and why.

@@ -56,6 +56,8 @@ final class Hub: Sendable {
   let state = Mutex(State())
   /// Of owned channels.
   let rulebook = Rulebook()
+  /// Generations made on schedule, for the acts that name them.
+  let drawn = AsyncStream.makeStream(of: (ChannelID, GenerationID).self)
   private let trouble: @Sendable (String) -> Void
   private let aborted: @Sendable () -> Void
   private let sharesMax: Int
@@ -111,6 +113,7 @@ final class Hub: Sendable {
       trouble(
         refusal.map { "\($0); the node goes on without keeping anything new, and tries again" }
           ?? "the disk takes everything again; what waited is written")
+    case .keysDrawn(let channel, let generation): drawn.continuation.yield((channel, generation))
     case .keysChanged(let channel, let generation):
       if let name = name(of: channel) { emit(.keysChanged(name, generation: generation.number)) }
     case .refused(let channel, let peer, let reason):

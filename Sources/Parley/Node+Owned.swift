@@ -63,6 +63,21 @@ extension Node {
   }
 }
 
+extension Node {
+  /// An act names each generation made here, so that it counts also when this node is no admin any more.
+  func stateGenerations(_ engine: Engine) async {
+    for await (channel, id) in hub.drawn.stream {
+      guard let joined = hub.channels.first(where: { $0.id == channel }) else { continue }
+      do {
+        try await act(GenerationKind(number: id.number, hash: Hash32(id.hash)), in: joined, engine)
+      } catch {
+        hub.take(
+          .trouble("the new secret of \(joined.name.text.escapedLine) is in use, but was not stated: \(error)"))
+      }
+    }
+  }
+}
+
 // MARK: Invitations
 
 /// What an invitation makes of those who come with it.

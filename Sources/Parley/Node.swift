@@ -133,6 +133,7 @@ public actor Node {
     await withTaskGroup(of: Void.self) { group in
       engine.addTasks(to: &group)
       group.addTask { await self.lifetime(engine) }
+      group.addTask { await self.stateGenerations(engine) }
       group.addTask { await self.watchToken(engine) }
       await group.waitForAll()
     }
@@ -157,6 +158,7 @@ public actor Node {
     // Calls from now on are refused; those under way may still end well.
     phase = .ended
     engine.tokenAlarm.continuation.finish()
+    hub.drawn.continuation.finish()
     switchboard.login.post(.loggedOut)
     await engine.settle()
     switchboard.close()

@@ -33,6 +33,7 @@ extension LinksActor {
       return Signed(signature: sign(object, channel), object: object).encoded
     }
     add(generation, to: channelKeys, by: identity.peerID, from: nil)
+    if !isRotatingByHand { switchboard.notices(.keysDrawn(channel, generation.id)) }
   }
 
   private func sign(_ object: [UInt8], _ channel: ChannelID) -> [UInt8] {
@@ -74,7 +75,9 @@ extension LinksActor {
     // What was posted before comes before.
     for letter in switchboard.links.takeMore() { take(letter) }
     let before = keys[channel]?.newest.id
+    isRotatingByHand = true
     step(.rotate(channel, refusing: refused))
+    isRotatingByHand = false
     if let trust = machine.trust(of: channel), !refused.isEmpty { endMedia(ofRefused: trust) }
     guard let id = keys[channel]?.newest.id, id != before else { return nil }
     return id

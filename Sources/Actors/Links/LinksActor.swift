@@ -21,6 +21,8 @@ package actor LinksActor {
   /// How often more a channel was opened than closed. Login opens and membership closes: when somebody leaves and joins
   /// again at once, the new opening can come before the old closing, which then must not end it.
   private var openCounts: [ChannelID: Int] = [:]
+  /// Somebody asks for a generation, and says so in the channel.
+  var isRotatingByHand = false
   var tags = TagTable()
   var connections: [ConnectionID: Connection] = [:]
   var byLink: [LinkID: Connection] = [:]
