@@ -87,9 +87,8 @@ class Peer:
         self.store.set_own("incarnation", self.incarnation)
 
     def abort(self):
-        """The same identity runs elsewhere, later."""
+        """The same identity runs elsewhere, later: whoever runs this peer must close it."""
         self.tell({"event": "aborted"})
-        self.tasks.start(self.close())
 
     def trouble(self, error):
         traceback.print_exception(type(error), error, error.__traceback__, file=sys.stderr)
