@@ -31,6 +31,14 @@ class WindowTests(unittest.TestCase):
         self.assertFalse(window.take(5 + members.WINDOW))
 
 
+class AllowanceTests(unittest.TestCase):
+    def test_no_more_than_at_once_and_more_after_a_pause(self):
+        allowance = members.Allowance(8, 32)
+        begun = allowance.asked_at
+        self.assertEqual(sum(allowance.take(begun) for _ in range(50)), 32)
+        self.assertEqual(sum(allowance.take(begun + 2) for _ in range(50)), 16)
+
+
 class LogTests(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()

@@ -220,7 +220,7 @@ class LayoutTests(unittest.TestCase):
         self.assertEqual(keys.blake2b(32, verdicts.encode("utf-8")).hex(), vector["verdicts"])
 
     def test_unknown_session_messages_are_skipped(self):
-        self.assertIsNone(sessions.message(b"\x0e\x00"))
+        self.assertIsNone(sessions.message(b"\x7f\x00"))
 
     @each("media_messages")
     def test_media_messages(self, vector):

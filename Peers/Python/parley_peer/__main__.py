@@ -118,7 +118,13 @@ async def main(arguments):
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     suites = [SUITES[name] for name in arguments.suites.split(",")]
-    peer = Peer(arguments.home, arguments.name, arguments.interface, say, suites)
+
+    def tell(event):
+        say(event)
+        if event["event"] == "aborted":
+            ended.set()
+
+    peer = Peer(arguments.home, arguments.name, arguments.interface, tell, suites)
     await peer.start()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, ended.set)
@@ -139,8 +145,7 @@ async def main(arguments):
             break
         number += 1
         peer.tasks.start(commands.run(number, words_of(line.result().decode("utf-8"))))
-    if not peer.is_closed:
-        await peer.close()
+    await peer.close()
     say({"event": "ended"})
 
 

@@ -18,6 +18,11 @@ DIAL_AFTER, DIAL_AFTER_SILENCE = 0.2, 1
 CALL_SECONDS, CALL_PART = 3, 200
 SILENCE_SECONDS, INTERVAL_SECONDS_MAX = 3, 600
 HEARD_SECONDS = 0.2
+PRESENT_SECONDS = 0.5
+INCARNATION_AHEAD_MAX = 1 << 20
+ANSWERS_PER_SECOND, ANSWERS_AT_ONCE = 10, 20
+RUMOURS_PER_SECOND, RUMOURS_AT_ONCE = 8, 32
+CLAIMANTS_MAX = 8
 CROWD = 8
 OTHER_RUNS_KEPT = 4
 WINDOW = 64
@@ -45,6 +50,23 @@ class Window:
         return True
 
 
+class Allowance:
+    """So many a second, and so many at once after a pause."""
+
+    def __init__(self, per_second, at_once):
+        self.per_second, self.at_once, self.left, self.asked_at = per_second, at_once, at_once, now()
+
+    def take(self, at=None):
+        """Whether there is one left now, or at a given time."""
+        at = now() if at is None else at
+        self.left = min(self.at_once, self.left + (at - self.asked_at) * self.per_second)
+        self.asked_at = at
+        if self.left < 1:
+            return False
+        self.left -= 1
+        return True
+
+
 class Member:
     def __init__(self, peer_id):
         self.peer_id, self.state, self.name = peer_id, CLAIMED, None
@@ -56,7 +78,8 @@ class Member:
         self.heard_from = self.confirmed = None
         self.last_heard, self.left_at, self.said_goodbye = 0.0, 0.0, False
         self.probes, self.probing, self.was_listed = [], None, False
-        self.acknowledged = 0
+        self.acknowledged, self.told_older = 0, 0.0
+        self.answers = Allowance(ANSWERS_PER_SECOND, ANSWERS_AT_ONCE)
 
     @property
     def is_there(self):
@@ -73,16 +96,15 @@ class Members:
     def __init__(self, room):
         self.room, self.peer = room, room.peer
         self.all, self.windows = {}, {}
-        self.nonce = secrets.randbits(64)
+        self.nonce, self.said_present = secrets.randbits(64), 0.0
+        self.rumours = Allowance(RUMOURS_PER_SECOND, RUMOURS_AT_ONCE)
 
     def there(self):
         return [member for member in self.all.values() if member.is_there]
 
     def of_instance(self, instance):
-        for member in self.all.values():
-            if member.instance == instance:
-                return member
-        return None
+        """Who says to run it: each signs what it likes, so there may be several."""
+        return [member for member in self.all.values() if member.instance == instance][:CLAIMANTS_MAX]
 
     def window(self, peer_id, instance, kind):
         """Presence and live share one, direct messages have another."""
@@ -111,14 +133,14 @@ class Members:
         if not objects.is_genuine("presence", signed[:64], signed[64:], self.room.channel_id):
             return None
         if author == self.peer.peer_id:
-            if instance != self.peer.instance and value["incarnation"] > self.peer.incarnation:
-                self.peer.abort()
+            if instance != self.peer.instance and came_from:
+                self.peer.tasks.start(self.peer.meet_copy(instance, value["incarnation"], value["tcp_port"], came_from))
             return None
         if session is not None and (author, instance) != (session.peer_id, session.instance):
             return None
         if not self.window(author, instance, "signed").take(counter):
             return None
-        member = self._running(author, instance, value)
+        member = self._running(author, instance, value, came_from)
         if member is None or counter <= max(member.presence_counter, member.goodbye_counter):
             return None
         self._take(member, value, came_from)
@@ -131,12 +153,16 @@ class Members:
         self.room.history.presence_heard(member, value["wants_acknowledgement"])
         return member
 
-    def _running(self, author, instance, value):
+    def _running(self, author, instance, value, came_from):
         """The member, in this run; None for a run that is over."""
         member = self.all.get(author)
         if member is None:
             member = self.all[author] = Member(author)
         elif member.incarnation is not None and value["incarnation"] < member.incarnation:
+            if member.instance != instance and came_from and now() - member.told_older >= 1:
+                # An older copy of its profile: it hears that it must be later than what we know.
+                member.told_older = now()
+                self.room.answer([writing.suspect(author, member.incarnation)], came_from)
             return None
         if member.instance != instance:
             if member.instance is not None:
@@ -161,7 +187,7 @@ class Members:
             member.status_hash = value["status_hash"]
         if member.state == SUSPECT:
             self.is_here(member)
-        if member.status_hash != value["status_hash"] and member.is_there:
+        if member.status_hash != value["status_hash"] and member.is_there and member.answers.take():
             self.room.direct(member, [self._probe(member)], with_presence=True)
 
     def _status(self, member, json):
@@ -211,8 +237,12 @@ class Members:
         member.last_heard = now()
         if came_from:
             member.confirmed = came_from
+        is_answered = False
         for part in parts:
             if part["type"] == "probe":
+                if is_answered or not member.answers.take():
+                    continue
+                is_answered = True
                 self.room.direct(member, [writing.echo(int(part["nonce"], 16))], with_presence=True)
             elif part["type"] == "echo":
                 nonce = int(part["nonce"], 16)
@@ -251,14 +281,22 @@ class Members:
     def suspected(self, peer_id, incarnation):
         """Somebody says that this member has gone."""
         if peer_id == self.peer.peer_id:
-            if incarnation == self.peer.incarnation:
-                self.room.send([self.room.presence(is_full=True)])
+            self._suspected_ourselves(incarnation)
             return
         member = self.all.get(peer_id)
         if member is None or member.state != PRESENT or member.incarnation != incarnation:
             return
-        if now() - member.last_heard > HEARD_SECONDS:
+        if now() - member.last_heard > HEARD_SECONDS and self.rumours.take():
             self.suspect(member, wait=random.uniform(0.1, 0.5) if len(self.there()) > CROWD else 0)
+
+    def _suspected_ourselves(self, incarnation):
+        """Says that we are here; and, to those who know a later run of this profile, that this one is later still."""
+        if self.peer.incarnation < incarnation <= self.peer.incarnation + INCARNATION_AHEAD_MAX:
+            self.peer.rise_above(incarnation)
+        elif incarnation != self.peer.incarnation or now() - self.said_present < PRESENT_SECONDS:
+            return
+        self.said_present = now()
+        self.room.send([self.room.presence(is_full=True)])
 
     # What follows
 

@@ -13,13 +13,14 @@ from parley_wire.reading import Refused
 from . import links, secure
 from .chats import OUTBOX_BYTES_MAX, OUTBOX_MESSAGES_MAX, Chats
 from .media import Media
-from .pausing import Tasks
+from .pausing import Tasks, now
 from .room import Room
 from .store import Store
 
 ROOMS_MAX = 64
 HALF_OPEN_MAX = 256
 MESSAGE_ID_BYTES = 16
+COPY_SECONDS = 1
 
 
 class Peer:
@@ -35,6 +36,7 @@ class Peer:
         self.counter, self.last_timestamp, self.malformed = 0, 0, 0
         self.rooms, self.tags, self.former, self.half_open = {}, {}, {}, {}
         self.links, self.server, self.tcp_port, self.is_closed = [], [], 0, False
+        self.met_copy = -COPY_SECONDS
         self.tasks = Tasks(self.trouble)
         self.sessions, self.media = Chats(self), Media(self)
 
@@ -69,10 +71,24 @@ class Peer:
             link.close()
         self.store.close()
 
+    async def meet_copy(self, instance, incarnation, tcp_port, came_from):
+        """Somebody says to be us in another run: only a handshake shows that this is no recording."""
+        if now() - self.met_copy < COPY_SECONDS:
+            return
+        self.met_copy = now()
+        address = (came_from[1][0], tcp_port, *came_from[1][2:])
+        if not await secure.is_alive_copy(address, instance, self):
+            return
+        if (incarnation, instance) > (self.incarnation, self.instance):
+            self.abort()
+
+    def rise_above(self, incarnation):
+        self.incarnation = incarnation + 1
+        self.store.set_own("incarnation", self.incarnation)
+
     def abort(self):
-        """The same identity runs elsewhere, later."""
+        """The same identity runs elsewhere, later: whoever runs this peer must close it."""
         self.tell({"event": "aborted"})
-        self.tasks.start(self.close())
 
     def trouble(self, error):
         traceback.print_exception(type(error), error, error.__traceback__, file=sys.stderr)

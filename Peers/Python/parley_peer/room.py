@@ -64,6 +64,10 @@ class Room:
         nonce = os.urandom(24)
         link.send(writing.datagram(self.channel, self.peer.instance, nonce, frames, direct), address)
 
+    def answer(self, frames, place):
+        """To where a datagram came from."""
+        self._datagram(frames, *place)
+
     def direct(self, member, parts, with_presence=False, place=None):
         """For one member; `place`: a link and an address, else where it is known to be."""
         frames = [self.presence(is_full=True)] if with_presence else []
@@ -111,7 +115,7 @@ class Room:
                 elif kind == "entry":
                     self.history.entry_heard(bytes.fromhex(frame["bytes"]))
                 elif kind == "fragment":
-                    self._fragment(instance, frame["fragment"])
+                    self._fragment(instance, frame["fragment"], came_from)
                 elif kind == "direct":
                     self._direct(bytes.fromhex(frame["bytes"]), datagram, instance, came_from)
                 elif kind == "suspect":
@@ -130,8 +134,8 @@ class Room:
         else:
             self.members.goodbye(signed)
 
-    def _fragment(self, instance, fragment):
-        key = instance, fragment["group"]
+    def _fragment(self, instance, fragment, came_from):
+        key = came_from[1], instance, fragment["group"]
         found = self.fragments.setdefault(key, [])
         if found and fragment["count"] != found[0]["count"]:
             return
@@ -147,20 +151,19 @@ class Room:
             del self.fragments[next(iter(self.fragments))]
 
     def _direct(self, sealed, datagram, instance, came_from):
-        member = self.members.of_instance(instance)
-        if member is None:
-            return
-        plain = datagrams.open_direct(sealed, datagram, member.peer_id, self.peer.identity, self.channel)
-        if plain is None:
+        for member in self.members.of_instance(instance):
+            plain = datagrams.open_direct(sealed, datagram, member.peer_id, self.peer.identity, self.channel)
+            if plain is not None:
+                break
+        else:
             return
         value = datagrams.direct(plain)
         if value["counter"] and self.members.window(member.peer_id, instance, "direct").take(value["counter"]):
             self.members.direct(member, value["parts"], came_from)
 
     def _who_has(self, media_ids, instance):
-        member = self.members.of_instance(instance)
         held = [media for media in media_ids if self.peer.media.serves(media, self)]
-        if member is not None and held:
+        for member in self.members.of_instance(instance) if held else ():
             self.direct(member, [writing.holding(held)])
 
     async def asked(self, session, value):

@@ -10,6 +10,8 @@ from noise.exceptions import NoiseInvalidMessage
 from parley_wire import sessions, writing
 from parley_wire.reading import Refused
 
+from . import links
+
 HANDSHAKE_SECONDS = 5
 CHAT, MEDIA = 0, 1
 NAMES = {
@@ -36,6 +38,14 @@ def noise(suite, prologue, is_initiator, ephemeral=None):
         warnings.simplefilter("ignore", UserWarning)
         connection.start_handshake()
     return connection
+
+
+class Ourself(sessions.Ended):
+    """Our own PeerID, in another run."""
+
+    def __init__(self, instance):
+        super().__init__("ourself")
+        self.instance = instance
 
 
 class Session:
@@ -111,12 +121,26 @@ async def _dial(session, purpose, peer, expected):
     await session.send(bytes([len(proofs)]) + b"".join(proofs))
     by_channel = {room.channel: room for room in offered}
     shared, rest = sessions.shared_of_acceptance(await session.receive(), [room.channel for room in offered], h)
-    session.peer_id, session.instance = sessions.identity(rest, sessions.RESPONDER, h, own=peer.peer_id)
+    session.peer_id, session.instance = sessions.identity(rest, sessions.RESPONDER, h)
+    if session.peer_id == peer.peer_id:
+        raise Ourself(session.instance)
     if expected is not None and session.peer_id != expected:
         raise sessions.Ended("unexpected")
     await session.send(writing.identity_proof(peer.identity, peer.instance, sessions.INITIATOR, h))
     session.rooms, session.handshake_hash = [by_channel[channel] for channel in shared], h
     session.longest = sessions.SEALED_BYTES_MAX
+
+
+async def is_alive_copy(address, instance, peer):
+    """Whether who answers there has our own key and runs as this instance."""
+    try:
+        reader, writer = await asyncio.wait_for(links.connect(address), HANDSHAKE_SECONDS)
+        await dial(reader, writer, CHAT, peer)
+    except Ourself as found:
+        return found.instance == instance
+    except BROKEN:
+        pass
+    return False
 
 
 async def answer(reader, writer, peer):
