@@ -105,7 +105,7 @@ let package = Package(
     tests("App", ["ParleyApp", "ParleyLocalAPI", "Parley"]),
     tests("Tidy", []),
     tests("Hashing", ["ParleyHashing", "ParleyVocabulary"]),
-    tests("Sealing", ["ParleySealing", "ParleyHashing", "ParleyVocabulary"]),
+    tests("Sealing", ["ParleySealing", "ParleyHashing", "ParleyVocabulary", "CSodium"]),
     tests("Vectors", ["ParleyWire", "ParleySealing", "ParleyHashing", "ParleyVocabulary"]),
     tests("Wire", ["ParleyWire", "ParleyHashing", "ParleyVocabulary"]),
     tests("Machines", ["ParleyMachines", "ParleyWire", "ParleyHashing", "ParleyVocabulary"]),

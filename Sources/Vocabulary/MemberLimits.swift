@@ -15,7 +15,7 @@ public struct MemberLimits: Sendable, Equatable {
   }
 
   /// Entries (each of up to 256 messages) of one author that come by themselves. Beyond: taken when they are asked for.
-  public var entries = Rate(perSecond: 2_000, atOnce: 20_000)
+  public var entries = Rate(perSecond: 1_000, atOnce: 3_000)
   /// Entries of one author that are asked for, as history is, those that came by themselves counted in. Beyond: asked
   /// for later.
   public var entriesAsked = Rate(perSecond: 2_000, atOnce: 100_000)
@@ -32,7 +32,7 @@ public struct MemberLimits: Sendable, Equatable {
   /// Identities not heard of before, from one address. Beyond: not listened to.
   public var identities = Rate(perSecond: 20, atOnce: 500)
   /// Signatures to be checked in datagrams, from one address. Beyond: let go; entries are asked for later.
-  public var signatures = Rate(perSecond: 4_000, atOnce: 20_000)
+  public var signatures = Rate(perSecond: 2_500, atOnce: 6_000)
   /// Files and folders of one author remembered as announced in a channel, 1 to 10,000. Beyond: its oldest are
   /// forgotten; history has them.
   public var shares = 1_000

@@ -174,10 +174,10 @@ private func somebody(_ number: Int) -> PeerID { person(UInt64(number)) }
       return !links.told.isEmpty
     }
   }
-  #expect(passed(30_000, from: 66) == 20_000)
+  #expect(passed(30_000, from: 66) == 6_000)
   #expect(passed(100, from: 2) == 100)
   links.now = links.now.plus(1_000)
-  #expect(passed(5_000, from: 66) == 4_000)
+  #expect(passed(5_000, from: 66) == 2_500)
 }
 
 @Test func connectionsAreCountedByAddressAndHandshakesByIdentity() {
