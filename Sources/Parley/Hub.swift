@@ -226,7 +226,11 @@ final class Hub: Sendable {
 
   private func stored(_ channel: ChannelID, _ entry: Entry, _ cursor: UInt64) {
     guard let name = state.withLock({ $0.channels[channel]?.name }) else { return }
-    if entry.isHidden { return heardTokens(entry, in: channel, name) }
+    if entry.isHidden {
+      // A token of somebody who is out says nothing.
+      if !rulebook.isVoid(entry, in: channel) { heardTokens(entry, in: channel, name) }
+      return
+    }
     let messages = allMessages(entry, channel: channel, name: name, cursor: cursor)
     if entry.key == LogKey(author: me, log: instance) {
       state.withLock { state in
@@ -241,6 +245,8 @@ final class Hub: Sendable {
 
   private func governed(_ channel: ChannelID, _ governance: Governance, _ change: Governance.Change) {
     let news = rulebook.take(governance, change, in: channel, me: me)
+    // History is read by it from now on.
+    _ = tokens.ownerSaid(governance.organiser.map { OrganiserKey($0.value) }, in: channel)
     guard let name = state.withLock({ $0.channels[channel]?.name }) else { return }
     if !news.voided.isEmpty { state.withLock { $0.media[channel]?.forget(Set(news.voided)) } }
     for message in news.counted { note(message, in: channel) }

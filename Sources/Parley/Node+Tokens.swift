@@ -41,6 +41,10 @@ extension Node {
   public func setOrganiser(_ key: OrganiserKey?, in name: ChannelName) async throws(ParleyError) {
     let engine = try await running()
     let joined = try channel(name)
+    // The owner says it for everybody.
+    if hub.rulebook.governance(of: joined.id)?.owner == peerID {
+      try await act(OrganiserKind(key: key.map { PeerID($0.value) }), in: joined, engine)
+    }
     do { try await engine.store.apply([.organiser(joined.id, key)]) } catch {
       throw .profileDamaged(path: settings.home, reason: error.description)
     }
