@@ -232,7 +232,11 @@ final class Hub: Sendable {
 
   private func stored(_ channel: ChannelID, _ entry: Entry, _ cursor: UInt64) {
     guard let name = state.withLock({ $0.channels[channel]?.name }) else { return }
-    if entry.isHidden { return heardTokens(entry, in: channel, name) }
+    if entry.isHidden {
+      // A token of somebody who is out says nothing.
+      if !rulebook.isVoid(entry, in: channel) { heardTokens(entry, in: channel, name) }
+      return
+    }
     if case .failure(let refusal) = tokens.word(of: entry, in: channel) {
       tell(refusal, of: entry.key.author, in: channel, name)
     }

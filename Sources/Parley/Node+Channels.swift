@@ -34,6 +34,11 @@ extension Node {
     hub.remember(keys.id, isOpen: keys.isOpen)
     await restoreTokens((keys.id, keys.name), engine)
     switchboard.links.post(.install(keys))
+    if let ownership = keys.ownership {
+      hub.rulebook.begin(keys.id, ownership)
+      switchboard.messaging.post(.owned(keys.id, ownership))
+      switchboard.store.post(.loadActs(keys.id, of: nil))
+    }
     let answer = await engine.login.join(keys.name, keys.id)
     switchboard.links.post(.uninstall(keys.id))
     hub.forgetUnjoined(keys.id)

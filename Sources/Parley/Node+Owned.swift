@@ -42,6 +42,10 @@ extension Node {
     guard let generation = await engine.links.rotate(joined.id, refusing: refused) else {
       throw .notPermitted("only the owner and the admins of an owned channel can change its secret; it is as it was")
     }
+    // So that it goes on counting when its maker has the right no more.
+    if generation.number > 0 {
+      try await act(GenerationKind(number: generation.number, hash: Hash32(generation.hash)), in: joined, engine)
+    }
     return generation.number
   }
 
@@ -120,8 +124,8 @@ extension Node {
   /// next `rotate`, and is a member with the right to speak as long as the invitation counts.
   ///
   /// `seconds` (1 to 31,622,400) until it expires, nil: never. `uses` (1 to 1,000,000) newcomers may come with it, nil:
-  /// any number. Throws `.notInChannel`, `.badSetting`, and `.notPermitted` for those who may not: members invite
-  /// nobody, admins members only, the owner admins, too.
+  /// any number. Throws `.notInChannel`, `.badSetting`, `.notPermitted` where nobody owns the channel, and `.notAllowed`
+  /// and `.excluded` for those who may not: members invite nobody, admins members only, the owner admins, too.
   public func invite(
     to name: ChannelName, as role: InvitedRole = .member, expiringAfter seconds: Int? = nil, uses: Int? = nil
   ) async throws(ParleyError) -> InvitationLink {
@@ -135,7 +139,7 @@ extension Node {
         "\(name.text.escapedLine) has no owner, so there are no invitations to it: tell others its "
           + (joined.isOpen ? "name" : "passphrase"))
     }
-    try await mayInvite(role, to: keys, engine)
+    try check(.invite(role == .admin ? .admin : .member), on: nil, in: joined)
     let now = SystemClock.wallMilliseconds()
     var grant = Grant(
       inviter: peerID, inviteID: Sealing.randomBytes(Grant.inviteIDByteCount), role: role == .admin ? .admin : .member,
@@ -148,17 +152,6 @@ extension Node {
     return InvitationLink(
       channel: name, role: role, expires: grant.expires == 0 ? nil : grant.expires,
       uses: grant.uses == 0 ? nil : grant.uses, link: invitation.link, code: QRCode(invitation.linkInCapitals))
-  }
-
-  private func mayInvite(
-    _ role: InvitedRole, to keys: ChannelKeys, _ engine: Engine
-  ) async throws(ParleyError) {
-    guard await engine.links.mayRotate(keys.id) else {
-      throw .notPermitted("only the owner and the admins of \(keys.name.text.escapedLine) can invite to it")
-    }
-    guard role == .member || keys.ownership?.founder == peerID else {
-      throw .notPermitted("only the owner of \(keys.name.text.escapedLine) can invite admins to it")
-    }
   }
 
   private static func check(_ value: Int?, _ field: String, _ allowed: ClosedRange<Int>) throws(ParleyError) {
@@ -186,6 +179,11 @@ extension Node {
       try await enter(keys, engine)
     }
     try await keepKeys(keys, engine)
+    let joined = try channel(invitation.name)
+    // The first thing that is said; once it counts, it need not be said again.
+    if hub.rulebook.governance(of: keys.id)?.standing(of: peerID).isGood == false {
+      try await act(JoinedKind(grant: invitation.grant), in: joined, engine)
+    }
     await greet(invitation.name, engine)
     return invitation.name
   }

@@ -31,6 +31,10 @@ extension Node {
     let whose = kind == .owner ? peerID : target
     let heads = try await heads(of: whose, in: joined, engine)
     try await act(RoleKind(target: target, role: kind, until: until, heads: heads), in: joined, engine)
+    // What is said from here on is not for them.
+    if kind == .removed || kind == .banned {
+      try await rotate(joined.name, refusing: [target: kind == .banned ? .banned : .removed])
+    }
   }
 
   /// Lifts a mute; an admin stays one. Throws as `setRole`, and `.notAllowed` with `.notMuted`.

@@ -38,6 +38,10 @@ final class Rulebook: Sendable {
   private static let shownByteCountMax = 2 << 20
 
   func governance(of channel: ChannelID) -> Governance? { books.withLock { $0[channel]?.governance } }
+  /// Before anything is asked about the channel.
+  func begin(_ channel: ChannelID, _ ownership: ChannelOwnership) {
+    books.withLock { if $0[channel] == nil { $0[channel] = Book(governance: Governance(ownership)) } }
+  }
   func forget(_ channel: ChannelID) { books.withLock { $0[channel] = nil } }
 
   func isVoid(_ entry: Entry, in channel: ChannelID) -> Bool {

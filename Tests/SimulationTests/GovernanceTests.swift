@@ -163,3 +163,34 @@ func twoAdminsWhoActAtOnceResolveAlikeEverywhere(seed: UInt64) {
   network.send(nodes[0], "class", "the end")
   expectShown(["before", "the end"], network, nodes)
 }
+
+// MARK: With keys
+
+/// The same with secrets: whoever is in good standing by the acts gets the new one, and nobody else.
+@Test(arguments: 1...6 as ClosedRange<UInt64>)
+func whoIsRemovedByAnActGetsNoNewSecret(_ seed: UInt64) {
+  let network = SimulatedNetwork(seed: seed, loss: 0.1)
+  let nodes = (0..<5).map { network.addNode("N\($0)") }
+  network.found("class", by: nodes[0])
+  network.create(nodes[0], "class")
+  for node in nodes.dropFirst() { network.invite(node, "class", by: nodes[0]) }
+  #expect(
+    network.run(until: { nodes.allSatisfy { network.online($0, "class").count == 5 } }, within: .seconds(60)))
+  for node in nodes.dropFirst() { network.useInvitation(node, "class", of: nodes[0]) }
+  expect(nodes.dropFirst().map { ($0, .member) }, network, nodes)
+  let removed = nodes[1 + Int(seed % 4)]
+  let rest = nodes.filter { $0 != removed }
+  network.setRole(nodes[0], "class", .removed, of: removed)
+  expect([(removed, .removed)], network, rest)
+  network.rotate(nodes[0], "class")
+  let isDone = network.run(
+    until: { rest.allSatisfy { network.generation(of: $0, "class") == 1 } }, within: .seconds(120))
+  #expect(isDone, "seed \(seed): \(rest.map { network.generation(of: $0, "class") })")
+  for node in rest { network.send(node, "class", "among us") }
+  network.send(removed, "class", "let me in")
+  network.run(for: .seconds(60))
+  #expect(network.knownGenerationCount(of: removed, "class") == 1)
+  #expect(network.history(removed, "class").contains("among us") == false)
+  for node in rest { #expect(network.shown(node, "class") == [String](repeating: "among us", count: 4)) }
+  #expect(network.violations == [])
+}

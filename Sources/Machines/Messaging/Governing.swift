@@ -14,10 +14,13 @@ extension MessagingMachine {
     return found.keys.sorted().map { .readActs($0, found[$0]!) }
   }
 
-  mutating func actsRead(_ channel: ChannelID, _ acts: [Act]) -> [MessagingEffect] {
+  mutating func actsRead(_ channel: ChannelID, _ acts: [Act], _ now: Instant) -> [MessagingEffect] {
     guard let change = governances[channel]?.take(acts), !change.isNothing else { return [] }
     var effects = [governed(channel, change)]
-    if channels[channel] != nil { effects.append(.tell(.membership(.governed(channel, governances[channel]!)))) }
+    if channels[channel] != nil {
+      effects.append(.tell(.membership(.governed(channel, governances[channel]!))))
+      effects += tellTrust(channel, now)
+    }
     if !change.toReload.isEmpty { effects.append(.loadActs(channel, change.toReload)) }
     return effects
   }
@@ -34,6 +37,30 @@ extension MessagingMachine {
         return governance.candidates.contains(entry.key.author)
           || entry.number <= MessagingRule.joinedWithin && entry.items.contains { $0.kind == JoinedKind.code }
       })
+  }
+
+  /// Whom to talk to. Who is refused now may have been let in again by an act that is still on its way, and be the only
+  /// one who has it: while something is lacking of those who have a right, new refusals wait, but not for long.
+  mutating func tellTrust(_ channel: ChannelID, _ now: Instant) -> [MessagingEffect] {
+    guard let governance = governances[channel], channels[channel] != nil else { return [] }
+    var trust = governance.trust
+    let told = channels[channel]!.toldTrust
+    let isNew = trust.refused.keys.contains { told?.refused[$0] == nil }
+    let isLacking = channels[channel]!.lacking.contains { governance.candidates.contains($0.author) }
+    if isNew, isLacking, channels[channel]!.trustDue.map({ now < $0 }) ?? true {
+      channels[channel]!.trustDue = channels[channel]!.trustDue ?? now + MessagingRule.refusalPatience
+      trust.refused = trust.refused.filter { told?.refused[$0.key] != nil }
+    } else {
+      channels[channel]!.trustDue = nil
+    }
+    guard trust != told else { return [] }
+    channels[channel]!.toldTrust = trust
+    return [.tell(.links(.trustChanged(channel, trust)))]
+  }
+
+  mutating func trustDue(_ channel: ChannelID, _ now: Instant) -> [MessagingEffect] {
+    guard let at = channels[channel]!.trustDue, at <= now else { return [] }
+    return tellTrust(channel, now)
   }
 
   func governed(_ channel: ChannelID, _ change: Governance.Change) -> MessagingEffect {

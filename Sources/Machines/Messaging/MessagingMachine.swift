@@ -58,14 +58,14 @@ package struct MessagingMachine: Sendable {
     switch event {
     case .joined(let channel, let logs, let lamport):
       guard channels[channel] == nil else { return [] }
-      return joined(channel, logs, lamport)
+      return joined(channel, logs, lamport, now)
     case .left(let channel): return left(channel)
     case .owned(let channel, let ownership):
       if governances[channel] == nil { governances[channel] = Governance(ownership) }
       return [governed(channel, Governance.Change())]
     case .actsStored(let channel, let entries):
       return governances[channel] == nil ? [] : [.readActs(channel, entries)]
-    case .actsRead(let channel, let acts): return actsRead(channel, acts)
+    case .actsRead(let channel, let acts): return actsRead(channel, acts, now)
     case .outboxRestored(let messages): return outboxRestored(messages, now)
     case .pruned(let channel, let floors): return pruned(channel, floors)
     case .submitted(let channel, let submission): return submitted(channel, submission, now)
@@ -91,11 +91,13 @@ package struct MessagingMachine: Sendable {
     }
   }
 
-  private mutating func joined(_ channel: ChannelID, _ logs: [RestoredLog], _ lamport: UInt64) -> [MessagingEffect] {
+  private mutating func joined(_ channel: ChannelID, _ logs: [RestoredLog], _ lamport: UInt64, _ now: Instant)
+    -> [MessagingEffect]
+  {
     channels[channel] = ChannelLog(logs: logs, lamport: lamport)
     if let own = departed.removeValue(forKey: channel) { channels[channel]!.merge(ownLogKey, own) }
     let governance = governances[channel].map { MessagingEffect.tell(.membership(.governed(channel, $0))) }
-    return [headsChanged(channel)] + (governance.map { [$0] } ?? [])
+    return [headsChanged(channel)] + (governance.map { [$0] } ?? []) + tellTrust(channel, now)
   }
 
   private mutating func pruned(_ channel: ChannelID, _ floors: [LogFloor]) -> [MessagingEffect] {
@@ -171,6 +173,7 @@ package struct MessagingMachine: Sendable {
     for channel in channels.keys.sorted() {
       effects += acknowledgeDue(channel, now)
       effects += announceDue(channel, now)
+      effects += trustDue(channel, now)
       effects += holesDue(channel, now)
       effects += floorsDue(channel, now)
       effects += repairDue(channel, now)

@@ -20,6 +20,7 @@ enum MessagingRule {
   static let unevenJitter = (Span.milliseconds(30), Span.milliseconds(300))
   static let unevenOthers = 2
   static let syncSlowest = Span.seconds(30)
+  static let refusalPatience = Span.seconds(10)
   static let holePatience = Span.seconds(3)
   static let retryDisk = Span.seconds(1)
   static let resendPeer = Span.seconds(3)

@@ -59,6 +59,7 @@ extension MessagingMachine {
     for channel in changed.sorted() {
       channels[channel]!.refreshDigest()
       effects.append(headsChanged(channel))
+      if channels[channel]!.trustDue != nil { effects += tellTrust(channel, now) }
       effects += flushSubmissions(channel, now)
       if channels[channel]!.request == nil, !channels[channel]!.lacking.isEmpty,
         recordsByteCount < MessagingRule.recordsByteCountMax / 2
