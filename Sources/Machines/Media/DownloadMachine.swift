@@ -164,6 +164,8 @@ extension DownloadMachine {
     lookAgain()
     report()
     fetchManifest()
+    // What it was asked for is asked of others now, not at the next tick.
+    fetchHashes()
     pumpAll()
   }
 
@@ -308,6 +310,7 @@ extension DownloadMachine {
     sources[peer]!.shrinkWindow()
     sources[peer]!.pausedUntil = now + Self.tick
     fetchManifest()
+    fetchHashes()
     pumpAll()
   }
 

@@ -262,7 +262,7 @@ extension ServingMachine {
     for case let number? in reading.numbers { reply(reading.read.peer, number, .refused(reason)) }
   }
 
-  /// Begins a read of the first blocks of the first request.
+  /// Begins a read of the first blocks that the peer asks for.
   private mutating func read(_ first: Candidate) {
     let (peer, piece, file, offset) = (first.peer, first.piece, first.file, first.offset)
     let media = first.shelf.served.manifest.id
@@ -270,8 +270,20 @@ extension ServingMachine {
     let room = min(peers[peer]!.room, limit.map { Int($0.burst) } ?? .max)
     let block = Limit.mediaBlockByteCount
     let blockCount = min(max(1, room / block), Self.blocksPerReadMax, (first.byteCount + block - 1) / block)
-    let byteCount = min(blockCount * block, first.byteCount)
-    let numbers = peers[peer]!.takeBlocks(blockCount)
+    var byteCount = min(blockCount * block, first.byteCount)
+    var numbers = peers[peer]!.takeBlocks(blockCount)
+    // Those right behind in the same piece go with them, whichever request asks for them.
+    let start = Int(offset / UInt64(block))
+    while byteCount == numbers.count * block, let request = peers[peer]!.requests.first?.request,
+      case .block(media, file, start + numbers.count, _) = request,
+      first.shelf.served.piece(file, start + numbers.count) == piece,
+      case .read(_, _, let more) = first.shelf.served.answer(request, holding: first.shelf.holding)
+    {
+      let free = min(Self.blocksPerReadMax - numbers.count, (room - byteCount) / block, (more + block - 1) / block)
+      guard free > 0 else { break }
+      numbers += peers[peer]!.takeBlocks(free)
+      byteCount += min(free * block, more)
+    }
     let read = ServedRead(id: nextRead, peer: peer, media: media, file: file, offset: offset, byteCount: byteCount)
     nextRead += 1
     peers[peer]!.read(byteCount, at: now)
