@@ -47,7 +47,9 @@ def spellings(value):
     """As the pages write it: with or without commas, in hexadecimal, seconds as milliseconds, powers of two."""
     if isinstance(value, bytes):
         return [value.rstrip(b"\0").decode("ascii")]
-    found = [f"{value:,}", f"{value:g}", f"{value * 1000:,g}", f"{value * 1000:,.0f}", f"{value * 100:g} %", f"{value * 100:g} to"]
+    found = [
+        f"{value:,}", f"{value:g}", f"{value * 1000:,g}", f"{value * 1000:,.0f}", f"{value * 100:g} %",
+        f"{value * 100:g} to"]
     if isinstance(value, int):
         # The last as an index stands, h₅₂₀₀.
         found += [f"{value:02x}", f"{value:04X}", str(value)]

@@ -1,9 +1,9 @@
 import ParleySealing
 import ParleyVocabulary
 
-/// Moving an identity to another home, as one file that a passphrase seals. In it are the identity, the display name and
-/// the secrets of channels, not the history. One identity runs in one place: a node on the old home ends with `.aborted`
-/// when the new one is used, and its home is retired.
+/// Moving an identity to another home, as one file that a passphrase seals. In it are the identity, the display name
+/// and the secrets of channels, not the history. One identity runs in one place: a node on the old home ends with
+/// `.aborted` when the new one is used, and its home is retired.
 ///
 /// Both calls block for the disk and some tenths of a second, with 64 MiB, for each passphrase, and throw
 /// `.profileInUse` while a node runs on the home, and `.badPassphrase` for a passphrase that is empty or longer than

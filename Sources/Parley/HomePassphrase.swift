@@ -3,14 +3,14 @@ import ParleySealing
 import ParleyStore
 import ParleyVocabulary
 
-/// The passphrase of a home, for as long as no node runs on it. With one, the identity, the secrets of channels, what was
-/// said, the names of people and the index of shared files are sealed on the disk: nobody can use a copy of the home
-/// without it. Files that were shared or downloaded, previews, and who spoke when to whom are not.
+/// The passphrase of a home, for as long as no node runs on it. With one, the identity, the secrets of channels, what
+/// was said, the names of people and the index of shared files are sealed on the disk: nobody can use a copy of the
+/// home without it. Files that were shared or downloaded, previews, and who spoke when to whom are not.
 ///
 /// Every call blocks for the disk and for some tenths of a second, with 64 MiB, for each passphrase. Throws
-/// `.profileInUse` while a node runs on the home, `.wrongHomePassphrase`, `.homePassphraseMismatch`, `.badPassphrase` for
-/// one that is empty or longer than 1,024 bytes, `.profileDamaged` when the disk refuses. What is cut short is gone on
-/// with by the same call or by the next start of a node.
+/// `.profileInUse` while a node runs on the home, `.wrongHomePassphrase`, `.homePassphraseMismatch`, `.badPassphrase`
+/// for one that is empty or longer than 1,024 bytes, `.profileDamaged` when the disk refuses. What is cut short is gone
+/// on with by the same call or by the next start of a node.
 public enum HomePassphrase {
   /// Whether the home has one; also while a node runs. False where there is no home.
   public static func isSet(home: String) throws(ParleyError) -> Bool {

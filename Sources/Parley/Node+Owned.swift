@@ -124,8 +124,9 @@ extension Node {
   /// next `rotate`, and is a member with the right to speak as long as the invitation counts.
   ///
   /// `seconds` (1 to 31,622,400) until it expires, nil: never. `uses` (1 to 1,000,000) newcomers may come with it, nil:
-  /// any number. Throws `.notInChannel`, `.badSetting`, `.notPermitted` where nobody owns the channel, and `.notAllowed`
-  /// and `.excluded` for those who may not: members invite nobody, admins members only, the owner admins, too.
+  /// any number. Throws `.notInChannel`, `.badSetting`, `.notPermitted` where nobody owns the channel, and
+  /// `.notAllowed` and `.excluded` for those who may not: members invite nobody, admins members only, the owner admins,
+  /// too.
   public func invite(
     to name: ChannelName, as role: InvitedRole = .member, expiringAfter seconds: Int? = nil, uses: Int? = nil
   ) async throws(ParleyError) -> InvitationLink {

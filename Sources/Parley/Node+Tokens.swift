@@ -35,9 +35,9 @@ extension Node {
     ownToken?.refusalNow() == nil ? ownToken : nil
   }
 
-  /// Whose login tokens are asked for in a channel (nil: nobody's): from now on, and looking back, what is said without a
-  /// token that was valid then is not shown. The owner of an owned channel says so for all its members; anybody else's
-  /// choice is for this node alone, is kept, and goes before the owner's (nil: the owner's counts). Throws
+  /// Whose login tokens are asked for in a channel (nil: nobody's): from now on, and looking back, what is said without
+  /// a token that was valid then is not shown. The owner of an owned channel says so for all its members; anybody
+  /// else's choice is for this node alone, is kept, and goes before the owner's (nil: the owner's counts). Throws
   /// `.notInChannel`, `.queueFull`, `.profileDamaged`.
   public func setOrganiser(_ key: OrganiserKey?, in name: ChannelName) async throws(ParleyError) {
     let engine = try await running()

@@ -121,30 +121,9 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
         + candidates.map { "\($0.displayName.escapedLine) (\($0.peer.fingerprint)) \($0.peer.text)" }
         .joined(separator: ", ")
     case .notVerified(let reason): "NOT verified, and nothing was remembered: \(reason)"
-    case .noSuchMedia(let id): "no message known here announces the media ID \(id.text)"
-    case .noSource(let id):
-      "nobody present has \(id.text): nothing was written; try again when somebody who has it is online"
-    case .downloadBroken(let id, let reason, let kept, let byteCount):
-      "\(id.text) was not downloaded: \(reason); "
-        + (kept == 0
-          ? "nothing was kept"
-          : "\(kept) of \(byteCount) bytes are kept, and a download of it to the same folder goes on from there")
-    case .noSuchDownload(let id):
-      "no download \(id.value) runs or can be gone on with: see parley downloads"
-    case .outOfRange(let id, let byteCount):
-      "\(id.text) has \(byteCount) bytes, and the range begins past its end: choose one within it"
-    case .tooLargeForMemory(let id, let byteCount, let byteCountMax):
-      "\(id.text) has \(byteCount) bytes, at most \(byteCountMax) were to be kept in memory: download it to a file, "
-        + "or read it in pieces"
-    case .alreadyExists(let path):
-      "\(path.escapedLine) exists and was left as it is: choose another name, or replace it with --force"
-    case .noSuchFile(let path): "there is no file \(path.escapedLine)"
-    case .notAFile(let path): "\(path.escapedLine) is not a regular file: only files and folders can be shared"
-    case .fileTrouble(let path, let reason): "\(path.escapedLine): \(reason)"
-    case .noSpace(let path, let need, let have):
-      "no space for \(path.escapedLine): \(need) bytes are needed, \(have) are free; make space and try again"
-    case .sourceChanged(let path):
-      "\(path.escapedLine) changed or is gone since it was shared and is no longer served: share it again"
+    case .noSuchMedia, .noSource, .downloadBroken, .noSuchDownload, .outOfRange, .tooLargeForMemory, .alreadyExists,
+      .noSuchFile, .notAFile, .fileTrouble, .noSpace, .sourceChanged:
+      fileSentence
     case .profileInUse(let home, let processID):
       "process \(processID) runs a node on \(home.escapedLine): use it, or end it first (parley down)"
     case .profileDamaged(let path, let reason):
@@ -171,6 +150,37 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
     case .cancelled: "cancelled"
     case .stopped: "the node is stopping"
     case .aborted: "the same identity was started elsewhere, so this node has stopped: one identity runs in one place"
+    }
+  }
+
+  /// Of what can befall files and downloads.
+  private var fileSentence: String {
+    switch self {
+    case .noSuchMedia(let id): "no message known here announces the media ID \(id.text)"
+    case .noSource(let id):
+      "nobody present has \(id.text): nothing was written; try again when somebody who has it is online"
+    case .downloadBroken(let id, let reason, let kept, let byteCount):
+      "\(id.text) was not downloaded: \(reason); "
+        + (kept == 0
+          ? "nothing was kept"
+          : "\(kept) of \(byteCount) bytes are kept, and a download of it to the same folder goes on from there")
+    case .noSuchDownload(let id):
+      "no download \(id.value) runs or can be gone on with: see parley downloads"
+    case .outOfRange(let id, let byteCount):
+      "\(id.text) has \(byteCount) bytes, and the range begins past its end: choose one within it"
+    case .tooLargeForMemory(let id, let byteCount, let byteCountMax):
+      "\(id.text) has \(byteCount) bytes, at most \(byteCountMax) were to be kept in memory: download it to a file, "
+        + "or read it in pieces"
+    case .alreadyExists(let path):
+      "\(path.escapedLine) exists and was left as it is: choose another name, or replace it with --force"
+    case .noSuchFile(let path): "there is no file \(path.escapedLine)"
+    case .notAFile(let path): "\(path.escapedLine) is not a regular file: only files and folders can be shared"
+    case .fileTrouble(let path, let reason): "\(path.escapedLine): \(reason)"
+    case .noSpace(let path, let need, let have):
+      "no space for \(path.escapedLine): \(need) bytes are needed, \(have) are free; make space and try again"
+    case .sourceChanged(let path):
+      "\(path.escapedLine) changed or is gone since it was shared and is no longer served: share it again"
+    default: preconditionFailure("asked for these cases only")
     }
   }
 }

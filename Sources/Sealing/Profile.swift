@@ -14,7 +14,7 @@ import Synchronization
 /// | `incarnation` | decimal and a line feed |
 /// | `display-name` | UTF-8 and a line feed |
 /// | `exported`, `retired` | a 1 and a line feed: the person was exported; and was seen elsewhere since |
-/// | `passphrase` | only with a passphrase: `PARLEYPW`, the master key as `PassphraseEnvelope` has it; see Profile+Passphrase |
+/// | `passphrase` | only with a passphrase: `PARLEYPW`, the master key as `PassphraseEnvelope` has it |
 ///
 /// With a passphrase `identity`, `display-name` and `channels/…` are sealed, see `PrivateDirectory`.
 ///
@@ -45,8 +45,8 @@ package final class Profile: Sendable {
   /// Opens the profile, making it and its identity when there is none. An identity that is there but damaged is an
   /// error: a new one in its place would be another person.
   ///
-  /// `passphrase` is that of the home: throws `.passphraseNeeded` without it where there is one, `.wrongPassphrase`, and
-  /// `.noPassphrase` where there is none. With it the call takes 64 MiB and some tenths of a second.
+  /// `passphrase` is that of the home: throws `.passphraseNeeded` without it where there is one, `.wrongPassphrase`,
+  /// and `.noPassphrase` where there is none. With it the call takes 64 MiB and some tenths of a second.
   package static func open(home path: String, passphrase: [UInt8]? = nil) throws(ProfileError) -> Profile {
     Sealing.initialize()
     let home = try PrivateDirectory(path: path)

@@ -59,9 +59,9 @@ package struct StoreSearch: Sendable {
 /// index, and SQLite up to 3.40 does not let triggers write to FTS5 while `trusted_schema` is off.)
 ///
 /// Of a sealed store the index is in memory, in SQLite's temporary tables, which go before those of the file: made when
-/// somebody first searches, kept up after, and gone with the process. An index of keyed hashes in the file would say how
-/// often and in what order they occur, which for scripts of which each character is a token is a cipher that children
-/// solve.
+/// somebody first searches, kept up after, and gone with the process. An index of keyed hashes in the file would say
+/// how often and in what order they occur, which for scripts of which each character is a token is a cipher that
+/// children solve.
 ///
 /// A row is a message: entry's cursor × 256 + place. The tokens are kept beside the index, since FTS5 deletes by them.
 extension Store {

@@ -1,6 +1,6 @@
 /// What one member may cost each of the others, metered at every receiver. What others relay counts against who wrote
-/// it. Beyond a limit the member is slowed (what it wrote is asked for later, at the limit's rate) or what it did is let
-/// go; either is told as `NodeEvent.memberOverLimit` and stands in the list of members.
+/// it. Beyond a limit the member is slowed (what it wrote is asked for later, at the limit's rate) or what it did is
+/// let go; either is told as `NodeEvent.memberOverLimit` and stands in the list of members.
 public struct MemberLimits: Sendable, Equatable {
   /// So many a second on average, and so many at once after a pause.
   public struct Rate: Sendable, Equatable {

@@ -80,7 +80,7 @@ import Testing
         "up", "down", "status", "id", "create", "invite", "rotate", "join", "leave", "channels", "members", "send",
         "tell", "hand", "share", "unshare", "media", "files", "download", "downloads", "watch", "history", "search",
         "chat", "verify", "block", "unblock", "contacts", "organiser", "token", "role", "admin", "mute", "unmute",
-        "remove", "ban", "unban", "transfer", "lower", "announce", "close", "passphrase", "identity",
+        "remove", "ban", "unban", "transfer", "lower", "announce", "close", "passphrase", "identity", "page",
       ])
   }
 

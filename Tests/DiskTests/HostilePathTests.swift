@@ -119,7 +119,8 @@ import Testing
     #expect(folder.names == ["deep", "keep"])
   }
 
-  /// Control characters of both sets, HTML, hidden names, names of shells and of nothing: a harmless name in the folder.
+  /// Control characters of both sets, HTML, hidden names, names of shells and of nothing: a harmless name in the
+  /// folder.
   @Test(arguments: [
     "\u{9B}31mred", "a\u{9B}2J.png", "\u{1B}]0;title\u{7}", "<img src=x onerror=alert(1)>.png", "<script>x</script>",
     "\"><svg onload=x>", ".bashrc", ".ssh", "..hidden", "-rf", "run.sh", "a\u{202E}gnp.exe", "\u{85}next", "\u{2028}",

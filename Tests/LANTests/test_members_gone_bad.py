@@ -15,7 +15,7 @@ CHANNEL = "square"
 
 
 class Attack:
-    """A hostile peer on the attacker's host: `with Attack(lan, "flood", CHANNEL, 5) as attack: attack.until("done")`."""
+    """A hostile peer on the attacker's host: `with Attack(lan, "flood", CHANNEL, 5) as a: a.until("done")`."""
 
     def __init__(self, lan, attack, channel, *words, host=ATTACKER):
         if not HOSTILE.exists():

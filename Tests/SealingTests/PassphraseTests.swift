@@ -216,8 +216,8 @@ import Testing
     }
   }
 
-  /// RFC 9106, Argon2id: what the file says is what is computed. Checked against OpenSSL (python-cryptography 48, Argon2id,
-  /// one lane).
+  /// RFC 9106, Argon2id: what the file says is what is computed. Checked against OpenSSL (python-cryptography 48,
+  /// Argon2id, one lane).
   @Test func theKeyIsArgon2id() throws {
     let salt = (0..<16).map { UInt8($0) }
     let key = try #require(

@@ -323,8 +323,8 @@ package actor StoreActor {
 
   // MARK: Reading
 
-  /// So many visible entries before a place in the shared order (nil: the last ones), newest first, and the place before
-  /// which the next ones are; nil when there are no more.
+  /// So many visible entries before a place in the shared order (nil: the last ones), newest first, and the place
+  /// before which the next ones are; nil when there are no more.
   package func history(
     of channel: ChannelID, before place: OrderKey?, limit: Int
   ) throws(StoreError) -> (entries: [(entry: Entry, cursor: UInt64)], next: OrderKey?) {

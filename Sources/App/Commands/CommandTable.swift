@@ -31,7 +31,7 @@ enum CommandTable {
       .init(name: "--port", value: "N", help: "TCP port for other nodes; else one the system chooses"),
       .init(
         name: "--page", value: "PORT",
-        help: "serve the page for browsers of this machine there, or off; else at the port of last time, or a free one"),
+        help: "serve the page for this machine's browsers there, or off; else where it was last time"),
       .init(
         name: "--downloads", value: "DIR", help: "where files go that are downloaded from the page; else ~/Downloads"),
       .init(name: "--history-days", value: "D", help: "keep what was received in the last D days; else 30"),

@@ -1,7 +1,7 @@
 import ParleyVocabulary
 
-/// Who says that an instance is its own. Any member can sign a presence under any instance, so that one claims it proves
-/// nothing of the others: what is sealed in it is tried for each, and who was right stands first.
+/// Who says that an instance is its own. Any member can sign a presence under any instance, so that one claims it
+/// proves nothing of the others: what is sealed in it is tried for each, and who was right stands first.
 struct Claims: Equatable, Sendable {
   /// Of one instance. Beyond it the one goes that was right least recently.
   static let countMax = 8

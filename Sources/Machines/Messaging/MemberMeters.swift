@@ -2,8 +2,8 @@ import ParleyVocabulary
 import ParleyWire
 
 /// What the entries of each author have cost here. Only genuine ones count, or anybody could use up another's share;
-/// whose share is used up is not verified when it comes unasked, and asked for at the limit's rate: nothing is lost, and
-/// heads agree in the end.
+/// whose share is used up is not verified when it comes unasked, and asked for at the limit's rate: nothing is lost,
+/// and heads agree in the end.
 struct MemberMeters: Sendable {
   private struct Meter: Sendable {
     var entries: RateAllowance

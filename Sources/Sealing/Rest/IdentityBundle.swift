@@ -112,8 +112,8 @@ extension Profile {
     }
   }
 
-  /// Makes the person of an export in a home that has none: one that is there is never replaced. Returns who it is. `path`
-  /// names the file in errors.
+  /// Makes the person of an export in a home that has none: one that is there is never replaced. Returns who it is.
+  /// `path` names the file in errors.
   package static func importing(
     _ file: [UInt8], from path: String, _ passphrase: [UInt8], home homePath: String
   ) throws(ProfileError) -> PeerID {

@@ -1,8 +1,8 @@
 import Glibc
 
 // A passphrase seals a random master key, and this everything else, so that another passphrase rewrites one small file.
-// That file, `passphrase`, is there before anything is sealed and until nothing is any more. Its note says what is under
-// way, so that what a crash has cut short goes on at the next opening:
+// That file, `passphrase`, is there before anything is sealed and until nothing is any more. Its note says what is
+// under way, so that what a crash has cut short goes on at the next opening:
 //
 // | note | the profile's files |
 // |---|---|

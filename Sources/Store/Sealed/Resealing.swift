@@ -1,9 +1,10 @@
 import Glibc
 import ParleyVocabulary
 
-/// Brings a store from plain to sealed, and back: row by row, a bounded number in a transaction that also says how far it
-/// has come, so that it goes on where it was cut short. Nobody uses the store before it is done. At the end everything
-/// is copied to a file without free pages, in which plain text would still stand, and that takes the store's place.
+/// Brings a store from plain to sealed, and back: row by row, a bounded number in a transaction that also says how far
+/// it has come, so that it goes on where it was cut short. Nobody uses the store before it is done. At the end
+/// everything is copied to a file without free pages, in which plain text would still stand, and that takes the store's
+/// place.
 ///
 /// The table `sealing` is there from the first time on until a store is plain again: `target` 1 for sealed, `phase` the
 /// place in `Step.all`, `place` the last row done there, `proof` something sealed.
