@@ -2,7 +2,7 @@ import Glibc
 import Synchronization
 
 /// The right to use a home. `flock` belongs to this opening of the file, so a second one in the same process is refused
-/// too, and no subprocess inherits it.
+/// too, and no program that was started keeps it.
 final class ProfileLock: Sendable {
   /// Nil once released.
   private let held: Mutex<Int32?>
@@ -38,7 +38,10 @@ final class ProfileLock: Sendable {
 
   func release() {
     held.withLock { held in
-      if let descriptor = held { close(descriptor) }
+      guard let descriptor = held else { return }
+      // Closing alone would not do: a program that is being started has a copy until it runs.
+      flock(descriptor, LOCK_UN)
+      close(descriptor)
       held = nil
     }
   }

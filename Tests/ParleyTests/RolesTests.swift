@@ -35,7 +35,7 @@ struct RolesTests {
     let nodes = try await owned(channel, ["Ben"])
     let (ana, ben) = (nodes[0].node, nodes[1].node)
     #expect(try await ana.role(in: channel) == MemberRole(rank: .owner))
-    try await ben.send("one", to: channel)
+    _ = try await ben.send("one", to: channel)
     try await ana.wait(forText: "one", in: channel)
     try await ana.setRole(.muted(until: nil), of: ben.peerID.text, in: channel)
     try await ben.wait { try await $0.role(in: channel)?.isMuted == true }
@@ -46,7 +46,7 @@ struct RolesTests {
     try await ben.wait { try await $0.members(of: channel).allSatisfy { !$0.isHandRaised } }
     try await ana.unmute("Ben", in: channel)
     try await ben.wait { try await $0.role(in: channel)?.isMuted == false }
-    try await ben.send("three", to: channel)
+    _ = try await ben.send("three", to: channel)
     try await ana.wait(forText: "three", in: channel)
     await #expect(throws: ParleyError.notAllowed(channel, .notMuted)) { try await ana.unmute("Ben", in: channel) }
     try await stop(nodes)
@@ -83,7 +83,7 @@ struct RolesTests {
     let (ana, ben, cho) = (nodes[0].node, nodes[1].node, nodes[2].node)
     try await ana.setRole(.removed, of: cho.peerID.text, in: channel)
     try await wait(nodes[1], for: nodes[2], .removed, in: channel)
-    try await ana.send("without Cho", to: channel)
+    _ = try await ana.send("without Cho", to: channel)
     try await ben.wait(forText: "without Cho", in: channel)
     #expect(try await cho.history(of: channel, limit: 10).isEmpty)
     let home = nodes[0].home
@@ -109,9 +109,9 @@ struct RolesTests {
     try await ben.close(channel)
     try await ana.wait { node in
       do {
-        try await node.send("still?", to: channel)
+        _ = try await node.send("still?", to: channel)
         return false
-      } catch { return error == .excluded(channel, .closed) }
+      } catch let error as ParleyError { return error == .excluded(channel, .closed) }
     }
     try await stop(nodes)
   }

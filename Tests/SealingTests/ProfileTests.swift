@@ -90,6 +90,25 @@ final class TemporaryDirectory {
     #expect(throws: Never.self) { try Profile.open(home: home) }
   }
 
+  /// As a program has one while it is being started.
+  @Test func aCopyOfTheLockKeepsNobodyOut() throws {
+    let profile = try Profile.open(home: home)
+    let lock = home + "/lock"
+    var copies: [Int32] = []
+    defer { for copy in copies { close(copy) } }
+    for descriptor in Int32(0)..<4_096 where copies.isEmpty {
+      var target = [CChar](repeating: 0, count: 4_096)
+      guard readlink("/proc/self/fd/\(descriptor)", &target, target.count - 1) > 0 else { continue }
+      if String(decoding: target.prefix { $0 != 0 }.map(UInt8.init), as: UTF8.self) == lock {
+        copies = [dup(descriptor)]
+      }
+    }
+    try #require(copies.count == 1 && copies[0] >= 0)
+    #expect(throws: ProfileError.inUse(path: home, processID: getpid())) { try Profile.open(home: home) }
+    profile.release()
+    _ = try Profile.open(home: home)
+  }
+
   @Test(arguments: [0o770, 0o707, 0o701, 0o740] as [mode_t])
   func homesThatOthersCanUseAreRefused(_ mode: mode_t) {
     chmod(directory.path, mode)
