@@ -186,7 +186,7 @@ def test_who_is_who(stage):
     ana.browser.one(".room-actions button", "Verify").click()
     ana.browser.wait("dialog .code")
     code = ana.browser.one("dialog .code").text.replace(" ", "")
-    other = stage.people[1].call("GET", f"/v1/peers/{ana.peer_id}/verification")[1]["code"]
+    other = stage.people[1].call("GET", f"/v1/peers/{ana.peer_id}/verification")[1]["code"].replace(" ", "")
     expect(code == other and len(code) == 30, f"Ana sees {code}, Max {other}")
     ana.browser.one("dialog button", "We see the same").click()
     ana.browser.wait("dialog button", "No longer verified")

@@ -5,7 +5,7 @@ import { t } from "/texts.js"
 import { store } from "/store.js"
 
 /** Digits that both read aloud, in groups of five. */
-const grouped = (code) => String(code).match(/.{1,5}/g)?.join(" ") ?? ""
+const grouped = (code) => String(code).replaceAll(" ", "").match(/.{1,5}/g)?.join(" ") ?? ""
 
 export async function openVerify(room) {
   const problem = el("p", { class: "problem", role: "alert" })
