@@ -15,7 +15,8 @@ func system(_ name: String, _ pkgConfig: String?, apt: String) -> Target {
 func room(_ name: String, _ dependencies: [String]) -> Target {
   .target(
     name: "Parley\(name)", dependencies: dependencies.map { .init(stringLiteral: $0) },
-    path: "Sources/\(name)", exclude: ["Wire", "LocalAPI"].contains(name) ? ["\(name).docc"] : [], swiftSettings: strict
+    path: "Sources/\(name)",
+    exclude: ["Wire": ["Wire.docc"], "LocalAPI": ["LocalAPI.docc", "Page"]][name] ?? [], swiftSettings: strict
   )
 }
 
@@ -45,6 +46,7 @@ let package = Package(
     system("CCrypto", nil, apt: "libssl-dev"),
     system("CCurl", nil, apt: "libcurl4-openssl-dev"),
     system("CEdit", nil, apt: "libedit-dev"),
+    system("CQREncode", nil, apt: "libqrencode-dev"),
     .systemLibrary(name: "CLinux", path: "Sources/CLinux"),
 
     room("Vocabulary", ["CUTF8Proc", "CICU"]),
@@ -67,9 +69,11 @@ let package = Package(
       name: "Parley",
       dependencies: [
         "ParleyActors", "ParleyMachines", "ParleyWire", "ParleyHashing", "ParleySealing", "ParleyTransport",
-        "ParleySockets", "ParleyStore", "ParleyDisk", "ParleyPictures", "ParleyVocabulary",
+        "ParleySockets", "ParleyStore", "ParleyDisk", "ParleyPictures", "ParleyVocabulary", "CQREncode",
       ], path: "Sources/Parley", swiftSettings: strict),
-    room("LocalAPI", ["Parley", "CMicroHTTPD"]),
+    // The page's files, embedded as they lie in Sources/LocalAPI/Page.
+    .target(name: "CPage", path: "Sources/CPage"),
+    room("LocalAPI", ["Parley", "CMicroHTTPD", "CPage"]),
     room(
       "Simulation",
       ["ParleyMachines", "ParleyWire", "ParleyHashing", "ParleySealing", "ParleyTransport", "ParleyVocabulary"]),
@@ -81,6 +85,11 @@ let package = Package(
       swiftSettings: strict),
     .executableTarget(
       name: "ParleyBenchmark", dependencies: ["Parley"], path: "Sources/Benchmark", swiftSettings: strict),
+
+    // A peer that speaks the protocol and means ill, for Tests/LANTests.
+    .executableTarget(
+      name: "ParleyHostile", dependencies: ["ParleySealing", "ParleyWire", "ParleyHashing", "ParleyVocabulary"],
+      path: "Tests/Hostile", swiftSettings: strict),
 
     tests("Vocabulary", ["ParleyVocabulary"]),
     tests("Store", ["ParleyStore", "ParleyVocabulary"]),
@@ -96,7 +105,7 @@ let package = Package(
     tests("App", ["ParleyApp", "ParleyLocalAPI", "Parley"]),
     tests("Tidy", []),
     tests("Hashing", ["ParleyHashing", "ParleyVocabulary"]),
-    tests("Sealing", ["ParleySealing", "ParleyHashing", "ParleyVocabulary"]),
+    tests("Sealing", ["ParleySealing", "ParleyHashing", "ParleyVocabulary", "CSodium"]),
     tests("Vectors", ["ParleyWire", "ParleySealing", "ParleyHashing", "ParleyVocabulary"]),
     tests("Wire", ["ParleyWire", "ParleyHashing", "ParleyVocabulary"]),
     tests("Machines", ["ParleyMachines", "ParleyWire", "ParleyHashing", "ParleyVocabulary"]),

@@ -87,10 +87,18 @@ package enum Notice: Sendable, Equatable {
   case closed(ChannelName, ChannelID)
   case member(ChannelID, MemberView)
   case messaging(MessagingNotice)
+  /// Somebody does more than a member may.
+  case overLimit(ChannelID, PeerID, MemberExcess)
   case interfaces([String])
   case holder(ChannelID, MediaID, PeerID)
   /// What the disk refuses, until it is nil again: then everything is written once more.
   case disk(String?)
+  /// A generation was made here because it was time to: an act shall name it.
+  case keysDrawn(ChannelID, GenerationID)
+  /// An owned channel is sent under another generation from now on.
+  case keysChanged(ChannelID, GenerationID)
+  /// A member says nothing of this channel to us, and why.
+  case refused(ChannelID, PeerID, ChannelRefusal)
   /// Something went wrong that people should know; the node goes on.
   case trouble(String)
 }

@@ -38,16 +38,20 @@ struct Failure: Error, Equatable {
 
   static func status(ofCode code: String) -> Status {
     switch code {
-    case "bad_name", "bad_setting", "bad_media_id", "bad_field", "message_too_long", "empty_message", "not_a_file",
-      "source_changed", "ambiguous_peer", "bad_token", "not_verified", "profile_damaged", "bad_request",
-      "body_too_large", "unknown_cursor",
-      "out_of_range",
-      "too_large_for_memory":
+    case "bad_name", "bad_setting", "bad_passphrase", "home_passphrase_mismatch", "bad_media_id", "bad_field",
+      "message_too_long", "empty_message", "not_a_file", "source_changed", "ambiguous_peer", "bad_token",
+      "not_verified", "profile_damaged", "bad_request", "body_too_large", "unknown_cursor", "out_of_range",
+      "too_large_for_memory", "bad_invitation", "announcement_too_long":
       .badData
     case "not_in_channel", "no_such_peer", "no_such_media", "no_such_file", "no_such_download": .noInput
-    case "already_exists", "file_trouble", "no_space", "other_secret", "too_many_channels": .cannotCreate
+    case "already_exists", "file_trouble", "no_space", "other_secret", "too_many_channels", "home_has_identity",
+      "home_retired":
+      .cannotCreate
     case "queue_full", "cancelled", "download_broken", "profile_in_use": .tryAgain
-    case "other_user": .notPermitted
+    case "other_user", "not_admitted", "muted", "removed", "banned", "closed", "no_owner", "not_admin", "not_owner",
+      "target_is_owner", "target_is_admin", "target_is_self", "not_muted", "not_banned", "not_permitted",
+      "home_passphrase_needed", "wrong_home_passphrase":
+      .notPermitted
     default: .unavailable
     }
   }

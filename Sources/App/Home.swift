@@ -25,6 +25,12 @@ enum Home {
     return path.isEmpty || path == "." ? String(cString: folder) : String(cString: folder) + "/" + path
   }
 
+  /// Where the user's downloads go: what XDG's settings or habit say; the node's home for a user without one.
+  static func downloads(home: String) -> String {
+    if let folder = environment("XDG_DOWNLOAD_DIR"), folder.hasPrefix("/") { return folder }
+    return (environment("HOME").map(absolute) ?? home) + "/Downloads"
+  }
+
   static var loginName: String? {
     if let entry = getpwuid(getuid()), let name = entry.pointee.pw_name { return String(cString: name) }
     return environment("USER")

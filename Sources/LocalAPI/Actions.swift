@@ -5,9 +5,9 @@ extension Router {
   /// Events of a subscriber that wait in memory while its client does not read; further messages wait in the store.
   private static let bufferedEventCountMax = 256
   private static let historyCountDefault = 50
-  private static let historyCountMax = 10_000
+  static let historyCountMax = 10_000
   private static let searchCountMax = 1_000
-  private static let waitSecondsMax = 3_600.0
+  static let waitSecondsMax = 3_600.0
 
   func identity() async -> Reply {
     let status = await node.status()
@@ -25,10 +25,11 @@ extension Router {
   // MARK: Channels
 
   func join(_ request: Request) async throws -> Reply {
-    let fields = try Fields(request, known: ["name", "open", "passphrase", "wait"])
+    let fields = try Fields(request, known: ["name", "open", "passphrase", "organiser", "wait"])
     let name = try ChannelName(try fields.required("name"))
     let isOpen = try fields.bool("open") ?? false
     let passphrase = try fields.string("passphrase")
+    let organiser = try fields.organiser("organiser")
     let wait = try fields.seconds("wait", max: Self.waitSecondsMax) ?? 0
     let secret: ChannelSecret
     switch (isOpen, passphrase) {
@@ -42,8 +43,12 @@ extension Router {
     case (false, nil): throw Problem.badRequest("give \"open\": true (anyone may join) or a \"passphrase\"")
     }
     let events = await node.events(bufferingCount: 64)
-    try await node.join(name, secret: secret)
+    try await node.join(name, secret: secret, organiser: organiser)
     if wait > 0 { await waitForCompany(in: name, seconds: wait, events: events) }
+    return await joined(name, isOpen: isOpen)
+  }
+
+  func joined(_ name: ChannelName, isOpen: Bool) async -> Reply {
     let members = await membersIfAny(of: name)
     return .json(
       [
@@ -52,9 +57,9 @@ extension Router {
       ], status: 201)
   }
 
-  private func membersIfAny(of name: ChannelName) async -> [Member] { (try? await node.members(of: name)) ?? [] }
+  func membersIfAny(of name: ChannelName) async -> [Member] { (try? await node.members(of: name)) ?? [] }
 
-  private func waitForCompany(in name: ChannelName, seconds: Double, events: AsyncStream<NodeEvent>) async {
+  func waitForCompany(in name: ChannelName, seconds: Double, events: AsyncStream<NodeEvent>) async {
     await withDiscardingTaskGroup { group in
       let waiting = AsyncStream<Void>.makeStream()
       group.addTask {
@@ -91,7 +96,9 @@ extension Router {
 
   func history(_ name: String, _ request: Request) async throws -> Reply {
     let limit = try Self.limit(request, max: Self.historyCountMax)
-    return .json(.array(try await node.history(of: try ChannelName(name), limit: limit).map { JSON($0) }))
+    let before = try Self.before(request)
+    return .json(
+      .array(try await node.history(of: try ChannelName(name), before: before, limit: limit).map { JSON($0) }))
   }
 
   func search(_ request: Request) async throws -> Reply {
@@ -104,7 +111,7 @@ extension Router {
     return .json(.array(try await node.search(text, in: name, limit: limit).map { JSON($0) }))
   }
 
-  private static func limit(_ request: Request, max: Int) throws -> Int {
+  static func limit(_ request: Request, max: Int) throws -> Int {
     guard let text = request.query.first(where: { $0.name == "limit" })?.value else { return historyCountDefault }
     guard let number = Int(text), (1...max).contains(number) else {
       throw Problem.badRequest("limit must be a number from 1 to \(max)")
@@ -146,13 +153,7 @@ extension Router {
   func share(_ name: String, _ request: Request) async throws -> Reply {
     let fields = try Fields(request, known: ["path", "as", "original", "progress"])
     guard let path = try fields.path("path") else { throw Problem.badRequest("the body lacks \"path\"") }
-    var kind: ShareKind?
-    if let text = try fields.string("as") {
-      guard let known = ["photo": ShareKind.photo, "video": .video, "file": .file][text] else {
-        throw Problem.badRequest("\"as\" must be \"photo\", \"video\" or \"file\"")
-      }
-      kind = known
-    }
+    var kind = try Self.kind(try fields.string("as"))
     if try fields.bool("original") == true {
       guard kind == nil || kind == .photo else {
         throw Problem.badRequest("\"original\" is for photos: videos and files go out as they are")
@@ -202,17 +203,22 @@ extension Router {
   }
 
   func download(_ request: Request) async throws -> Reply {
-    let fields = try Fields(request, known: ["media_id", "folder", "path", "replace", "only", "executable"])
+    let fields = try Fields(
+      request, known: ["media_id", "folder", "path", "replace", "only", "executable", "detached"])
     let id = try mediaID(try fields.required("media_id"))
     let isReplacing = try fields.bool("replace") ?? false
     let target: DownloadTarget
+    let isDetached = try fields.bool("detached") ?? false
     switch (try fields.path("folder"), try fields.path("path")) {
+    case (nil, nil) where isDetached && downloadsFolder != nil: target = .folder(Self.made(folder: downloadsFolder!))
+    case _ where isPage: throw Problem.notFromPage
     case (let folder?, nil): target = .folder(folder)
     case (nil, let path?): target = .file(path, replacing: isReplacing)
     default: throw Problem.badRequest("give either \"folder\" or \"path\"")
     }
     let choice = DownloadChoice(
       paths: try fields.strings("only") ?? [], isApplyingExecutable: try fields.bool("executable") ?? false)
+    if isDetached { return try await downloadDetached(id, to: target, choice) }
     let (download, events) = try await node.download(id, to: target, choice)
     let node = node
     return .stream { outlet in

@@ -4,8 +4,9 @@ import Synchronization
 
 /// What a call is answered with.
 enum Answer: Sendable {
-  case json(JSON, status: UInt32 = 200)
+  case json(JSON, status: UInt32 = 200, headers: [(name: String, value: String)] = [])
   case problem(Problem)
+  case file(PageFile)
   /// A stream of server-sent events, or the bytes of a file.
   case stream(EventOutlet)
 }
@@ -37,11 +38,18 @@ final class Exchange: Sendable {
   let query: [(name: String, value: String)]
   let lastEventID: String?
   let range: String?
+  /// Takes the body, if it is a file.
+  let upload: Upload?
+  /// Whether it brings the token that lets a browser in.
+  let isSession: Bool
   private let state = Mutex(State())
 
   init(
-    method: String, path: String, query: [(name: String, value: String)], lastEventID: String?, range: String?
+    method: String, path: String, query: [(name: String, value: String)], lastEventID: String?, range: String?,
+    upload: Upload? = nil, isSession: Bool = false
   ) {
+    self.isSession = isSession
+    self.upload = upload
     self.method = method
     self.range = range
     self.lastEventID = lastEventID
@@ -52,8 +60,12 @@ final class Exchange: Sendable {
   /// False when so much came that the connection is better cut.
   func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
     state.withLock { state in
+      if let upload, case .receiving = state.phase {
+        if let problem = upload.write(bytes) { state.phase = .refused(problem) }
+        return true
+      }
       guard case .receiving = state.phase, state.body.count + bytes.count <= LocalServer.bodyByteCountMax else {
-        state.phase = .refused(.bodyTooLarge)
+        if case .receiving = state.phase { state.phase = .refused(.bodyTooLarge) }
         state.body = []
         state.discardedByteCount += bytes.count
         return state.discardedByteCount <= 16 * LocalServer.bodyByteCountMax
@@ -113,6 +125,7 @@ final class Exchange: Sendable {
       return state.outlet ?? answered
     }
     outlet?.close()
+    upload?.discard()
   }
 
   /// The node stops: who waits is told so, and streams end.

@@ -3,7 +3,8 @@ import Glibc
 import Parley
 import Synchronization
 
-/// Serves a node over HTTP on a Unix socket in its home. LocalAPI.docc lists the addresses.
+/// Serves a node over HTTP on a Unix socket in its home, or to browsers on a TCP port of loopback. LocalAPI.docc lists
+/// the addresses.
 ///
 /// libmicrohttpd's one thread reads and writes all connections; while the node works on a request the connection is
 /// suspended, so nothing blocks and no thread is held. One more thread watches open streams for clients that went away.
@@ -14,7 +15,13 @@ package final class LocalServer: Sendable {
   static let timeoutSeconds: UInt32 = 60
 
   let node: any NodeServing
+  /// Empty when browsers are served.
   package let socketPath: String
+  /// What to open in a browser: of this server, or of the one beside it. Holds a secret.
+  package let pageAddress: String?
+  private let door: PageDoor?
+  private let home: String
+  private let downloadsFolder: String?
   private let keepAliveInterval: Duration
   private let registry = Registry()
   private let arrivals: AsyncStream<(Exchange, [UInt8])>
@@ -25,15 +32,39 @@ package final class LocalServer: Sendable {
   /// Unchecked: a pointer that is used under the lock of `daemon` only.
   private struct DaemonHandle: @unchecked Sendable { let pointer: OpaquePointer }
 
-  /// Listens from here on; requests are answered once `run` runs.
-  package init(
-    node: any NodeServing, home: String, keepAliveInterval: Duration = .seconds(15)
+  /// Listens at the socket from here on; requests are answered once `run` runs.
+  package convenience init(
+    node: any NodeServing, home: String, pageAddress: String? = nil, keepAliveInterval: Duration = .seconds(15)
+  ) throws(LocalAPIError) {
+    let (listener, path) = try SocketFile.listen(inHome: home)
+    Upload.removeParts(inHome: home)
+    try self.init(node, home, listener, path: path, pageAddress: pageAddress, keepAliveInterval: keepAliveInterval)
+  }
+
+  /// Listens at a port of loopback, for browsers: nil is the port of last time, or else a free one. `downloadsFolder`:
+  /// where files go that are downloaded from the page.
+  package convenience init(
+    pageOf node: any NodeServing, home: String, port: UInt16?, downloadsFolder: String,
+    keepAliveInterval: Duration = .seconds(15)
+  ) throws(LocalAPIError) {
+    let (door, listener) = try PageDoor.open(home: home, port: port)
+    try self.init(
+      node, home, listener, path: "", pageAddress: door.address, door: door, downloadsFolder: downloadsFolder,
+      keepAliveInterval: keepAliveInterval)
+  }
+
+  private init(
+    _ node: any NodeServing, _ home: String, _ listener: Int32, path: String, pageAddress: String?,
+    door: PageDoor? = nil, downloadsFolder: String? = nil, keepAliveInterval: Duration
   ) throws(LocalAPIError) {
     self.node = node
+    self.home = home
+    self.door = door
+    self.pageAddress = pageAddress
+    self.downloadsFolder = downloadsFolder
     self.keepAliveInterval = keepAliveInterval
     // Not more than one for each connection can wait here.
     (arrivals, arrival) = AsyncStream.makeStream(bufferingPolicy: .unbounded)
-    let (listener, path) = try SocketFile.listen(inHome: home)
     socketPath = path
     watcher = StreamWatcher(registry: registry, keepAliveInterval: keepAliveInterval)
     // The daemon's callbacks borrow `self`; `stop`, which `deinit` requires, ends them first.
@@ -52,8 +83,8 @@ package final class LocalServer: Sendable {
     guard let started else {
       let reason = String(cString: strerror(errno))
       close(listener)
-      unlink(socketPath)
-      throw .cannotListen(path: socketPath, reason: reason)
+      if door == nil { unlink(socketPath) }
+      throw .cannotListen(path: door == nil ? socketPath : "127.0.0.1", reason: reason)
     }
     let handle = DaemonHandle(pointer: started)
     daemon.withLock { $0 = handle }
@@ -83,16 +114,22 @@ package final class LocalServer: Sendable {
     MHD_stop_daemon(handle.pointer)
     if listener >= 0 { close(listener) }
     daemon.withLock { $0 = nil }
-    unlink(socketPath)
+    if door == nil { unlink(socketPath) }
     arrival.finish()
   }
 
   private func respond(to exchange: Exchange, body: [UInt8]) async {
+    if exchange.isSession, let door {
+      exchange.complete(door.session(body))
+      return
+    }
     do {
       let request = try Request(
         method: exchange.method, path: exchange.path, query: exchange.query, body: body,
-        lastEventID: exchange.lastEventID, range: exchange.range)
-      try await Router(node: node).respond(to: request, on: exchange)
+        lastEventID: exchange.lastEventID, range: exchange.range, upload: exchange.upload)
+      let router = Router(
+        node: node, downloadsFolder: downloadsFolder, pageAddress: pageAddress, isPage: door != nil)
+      try await router.respond(to: request, on: exchange)
     } catch {
       exchange.complete(.problem(Problem(any: error)))
     }
@@ -106,14 +143,7 @@ package final class LocalServer: Sendable {
     _ slot: UnsafeMutablePointer<UnsafeMutableRawPointer?>
   ) -> MHD_Result {
     guard let pointer = slot.pointee else {
-      let exchange = Exchange(
-        method: String(cString: method), path: String(cString: url), query: query(of: connection),
-        lastEventID: MHD_lookup_connection_value(connection, .HEADER_KIND, "Last-Event-ID").map { String(cString: $0) },
-        range: MHD_lookup_connection_value(connection, .HEADER_KIND, "Range").map { String(cString: $0) })
-      slot.pointee = Unmanaged.passRetained(exchange).toOpaque()
-      registry.add(exchange, socket: parley_mhd_socket(connection))
-      if let problem = refusal(of: connection) { return queue(.problem(problem), connection) }
-      return .YES
+      return begin(connection, path: String(cString: url), method: String(cString: method), slot)
     }
     let exchange = Unmanaged<Exchange>.fromOpaque(pointer).takeUnretainedValue()
     if byteCount.pointee > 0 {
@@ -132,21 +162,58 @@ package final class LocalServer: Sendable {
     }
   }
 
+  /// A request's head has come.
+  private func begin(
+    _ connection: OpaquePointer, path: String, method: String, _ slot: UnsafeMutablePointer<UnsafeMutableRawPointer?>
+  ) -> MHD_Result {
+    var path = path
+    var answer: Answer?
+    var isSession = false
+    if let door {
+      switch door.admit(head(of: connection, path: path, method: method, door)) {
+      case .file(let file): answer = .file(file)
+      case .session: isSession = true
+      case .api(let rest): path = rest
+      case .refused(let problem): answer = .problem(problem)
+      }
+    } else if parley_peer_user(parley_mhd_socket(connection)) != Int(getuid()) {
+      answer = .problem(.otherUser)
+    }
+    let query = query(of: connection)
+    var upload: Upload?
+    if answer == nil, method == "POST", path.hasSuffix("/uploads") {
+      let name = query.first { $0.name == "name" }.flatMap { try? PercentEncoding.decoded($0.value) }
+      do throws(Problem) { upload = try Upload(home: home, fileName: name ?? "") } catch { answer = .problem(error) }
+    } else if answer == nil, let text = header("Content-Length", of: connection), let byteCount = UInt64(text),
+      byteCount > UInt64(Self.bodyByteCountMax)
+    {
+      answer = .problem(.bodyTooLarge)
+    }
+    let exchange = Exchange(
+      method: method, path: path, query: query, lastEventID: header("Last-Event-ID", of: connection),
+      range: header("Range", of: connection), upload: upload, isSession: isSession)
+    slot.pointee = Unmanaged.passRetained(exchange).toOpaque()
+    registry.add(exchange, socket: parley_mhd_socket(connection))
+    return answer.map { queue($0, connection) } ?? .YES
+  }
+
+  private func header(_ name: String, of connection: OpaquePointer) -> String? {
+    MHD_lookup_connection_value(connection, .HEADER_KIND, name).map { String(cString: $0) }
+  }
+
+  private func head(
+    of connection: OpaquePointer, path: String, method: String, _ door: PageDoor
+  ) -> PageDoor.Head {
+    PageDoor.Head(
+      method: method, path: path, host: header("Host", of: connection), origin: header("Origin", of: connection),
+      site: header("Sec-Fetch-Site", of: connection),
+      cookie: MHD_lookup_connection_value(connection, .COOKIE_KIND, door.cookieName).map { String(cString: $0) })
+  }
+
   private func end(_ exchange: Exchange) {
     registry.remove(exchange)
     exchange.end()
     if exchange.outlet != nil { watcher.lookAgain() }
-  }
-
-  /// What can be refused before the body is read.
-  private func refusal(of connection: OpaquePointer) -> Problem? {
-    guard parley_peer_user(parley_mhd_socket(connection)) == Int(getuid()) else { return .otherUser }
-    if let text = MHD_lookup_connection_value(connection, .HEADER_KIND, "Content-Length"),
-      let byteCount = UInt64(String(cString: text)), byteCount > UInt64(Self.bodyByteCountMax)
-    {
-      return .bodyTooLarge
-    }
-    return nil
   }
 
   private func query(of connection: OpaquePointer) -> [(name: String, value: String)] {
@@ -165,12 +232,23 @@ package final class LocalServer: Sendable {
 
   private func queue(_ answer: Answer, _ connection: OpaquePointer) -> MHD_Result {
     switch answer {
-    case .json(let json, let status):
-      return queue(json.bytes, status: status, type: "application/json", connection: connection)
+    case .json(let json, let status, let headers):
+      return queue(json.bytes, status: status, type: "application/json", headers: headers, connection: connection)
+    case .file(let file):
+      let response = MHD_create_response_from_buffer(
+        file.bytes.count, UnsafeMutableRawPointer(mutating: file.bytes.baseAddress!), .RESPMEM_PERSISTENT)
+      guard let response else { return .NO }
+      defer { MHD_destroy_response(response) }
+      MHD_add_response_header(response, "Content-Type", file.type)
+      // The next version of the node brings another one.
+      MHD_add_response_header(response, "Cache-Control", "no-cache")
+      addPageHeaders(to: response)
+      return MHD_queue_response(connection, 200, response)
     case .problem(let problem):
       return queue(
-        problem.json.bytes, status: problem.status, type: "application/problem+json", allow: problem.allowedMethods,
-        connection: connection)
+        problem.json.bytes, status: problem.status, type: "application/problem+json",
+        headers: problem.allowedMethods.isEmpty
+          ? [] : [(name: "Allow", value: problem.allowedMethods.joined(separator: ", "))], connection: connection)
     case .stream(let outlet):
       parley_mhd_never_times_out(connection)
       watcher.lookAgain()
@@ -186,16 +264,18 @@ package final class LocalServer: Sendable {
       defer { MHD_destroy_response(response) }
       if let head = outlet.head {
         for header in head.headers { MHD_add_response_header(response, header.name, header.value) }
+        addPageHeaders(to: response)
         return MHD_queue_response(connection, head.status, response)
       }
       MHD_add_response_header(response, "Content-Type", "text/event-stream")
       MHD_add_response_header(response, "Cache-Control", "no-store")
+      addPageHeaders(to: response)
       return MHD_queue_response(connection, 200, response)
     }
   }
 
   private func queue(
-    _ body: [UInt8], status: UInt32, type: String, allow: [String] = [], connection: OpaquePointer
+    _ body: [UInt8], status: UInt32, type: String, headers: [(name: String, value: String)], connection: OpaquePointer
   ) -> MHD_Result {
     let line = body + [UInt8(ascii: "\n")]
     let response = line.withUnsafeBytes {
@@ -205,8 +285,17 @@ package final class LocalServer: Sendable {
     defer { MHD_destroy_response(response) }
     MHD_add_response_header(response, "Content-Type", type)
     MHD_add_response_header(response, "Cache-Control", "no-store")
-    if !allow.isEmpty { MHD_add_response_header(response, "Allow", allow.joined(separator: ", ")) }
+    for header in headers { MHD_add_response_header(response, header.name, header.value) }
+    addPageHeaders(to: response)
     return MHD_queue_response(connection, status, response)
+  }
+
+  /// Those that the answer does not have of itself.
+  private func addPageHeaders(to response: OpaquePointer) {
+    guard door != nil else { return }
+    for header in PageDoor.headers where MHD_get_response_header(response, header.name) == nil {
+      MHD_add_response_header(response, header.name, header.value)
+    }
   }
 }
 

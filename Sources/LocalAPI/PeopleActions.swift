@@ -33,6 +33,9 @@ extension JSON {
     self = [
       "verified": .bool(recognition.isVerified), "blocked": .bool(recognition.isBlocked),
       "looks_like": .array(alike.map { .string($0.text) }), "poses_as": posesAs.map { .string($0.text) } ?? .null,
+      "organiser_name": recognition.organiserWord.map { .string($0.name) } ?? .null,
+      "organiser_role": recognition.organiserWord?.role.map { .string($0) } ?? .null,
+      "token": recognition.organiserWord != nil ? "valid" : recognition.tokenRefusal.map { .string($0.code) } ?? .null,
     ]
   }
 

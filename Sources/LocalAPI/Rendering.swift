@@ -15,7 +15,9 @@ extension JSON {
       "fingerprint": .string(member.peer.fingerprint), "status": .string(member.status.rawValue),
       "raise_hand": .bool(member.isHandRaised), "self": .bool(member.isSelf),
       "recognition": JSON(member.recognition),
+      "over_limit": .array(member.excesses.map { .string($0.rawValue) }),
     ]
+    if let role = member.role { self = .object((members ?? []) + Self.members(of: role)) }
   }
 
   package init(_ channel: ChannelSummary) {
@@ -43,6 +45,7 @@ extension JSON {
     var json = base.members == nil ? Self.fromFields(of: message) : base
     json = json.setting("channel", to: message.channel.map { .string($0.text) } ?? .null)
     json = json.setting("cursor", to: .count(message.cursor))
+    if let peer = message.peer { json = json.setting("peer", to: .string(peer.text)) }
     json = json.setting("delivered_to", to: .array(message.deliveredTo.map { .string($0.text) }))
     self = json.setting("recognition", to: JSON(message.recognition))
   }
@@ -160,6 +163,7 @@ struct RenderedEvent {
     case .impostor(let name, let member, let other):
       let member = JSON(member).setting("channel", to: .string(name.text))
       (type, data) = ("impostor", member.setting("poses_as", to: .string(other.text)))
+    case .tokenAccepted, .tokenRefused, .tokenExpiring: (type, data) = Self.token(event)
     case .delivered(let name, let id, let peer):
       (type, data) = (
         "delivered",
@@ -170,6 +174,41 @@ struct RenderedEvent {
       )
     case .expired(let id, let peer):
       (type, data) = ("expired", ["message_id": .string(id.text), "peer_id": .string(peer.text)])
+    case .roleChanged(let name, let change):
+      let base: [JSON.Field] = [
+        .init("channel", .string(name.text)), .init("peer_id", .string(change.peer.text)),
+        .init("fingerprint", .string(change.peer.fingerprint)), .init("self", .bool(change.isSelf)),
+      ]
+      (type, data) = ("role", .object(base + JSON.members(of: change.role)))
+    case .voided(let name, let ids):
+      (type, data) = (
+        "voided", ["channel": .string(name.text), "message_ids": .array(ids.map { .string($0.text) })]
+      )
+    case .counted(let name, let messages):
+      (type, data) = ("counted", ["channel": .string(name.text), "messages": .array(messages.map { JSON($0) })])
+    case .announced(let name, let announcement): (type, data) = ("announcement", JSON(announcement, in: name))
+    case .closed(let name): (type, data) = ("closed", ["channel": .string(name.text)])
+    case .keysChanged(let name, let generation):
+      (type, data) = ("keys_changed", ["channel": .string(name.text), "generation": .count(generation)])
+    case .refused(let name, let peer, let reason):
+      (type, data) = (
+        "refused",
+        ["channel": .string(name.text), "peer_id": .string(peer.text), "reason": .string(reason.rawValue)]
+      )
+    case .memberOverLimit(let name, let peer, let excess):
+      (type, data) = (
+        "member_over_limit",
+        ["channel": .string(name.text), "peer_id": .string(peer.text), "what": .string(excess.rawValue)]
+      )
+    case .equivocated(let name, let peer, let proof):
+      (type, data) = (
+        "equivocated",
+        [
+          "channel": .string(name.text), "peer_id": .string(peer.text), "log": .string("\(proof.log)"),
+          "number": .count(proof.number),
+          "entries": .array(proof.entries.map { .string(Base32.encode($0)) }),
+        ]
+      )
     case .dropped(let count, let cursor):
       (type, data) = ("dropped", ["count": .count(count), "since": .count(cursor)])
     }

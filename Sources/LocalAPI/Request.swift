@@ -10,13 +10,16 @@ struct Request: Sendable {
   let lastEventID: String?
   /// The header of the same name.
   let range: String?
+  /// The body, when it is a file.
+  let upload: Upload?
 
   /// `path` as it came, escapes kept: it is split first and decoded then, so that `%2F` in a channel's name is a part
   /// of the name.
   init(
     method: String, path: String, query: [(name: String, value: String)], body: [UInt8], lastEventID: String? = nil,
-    range: String? = nil
+    range: String? = nil, upload: Upload? = nil
   ) throws(Problem) {
+    self.upload = upload
     self.method = method
     self.lastEventID = lastEventID
     self.range = range
@@ -87,6 +90,15 @@ struct Fields {
     guard let value = value(name) else { return nil }
     guard let bool = value.bool else { throw .badRequest("\"\(name)\" must be true or false") }
     return bool
+  }
+
+  /// A whole number, at least 1; whether it is too large the node says.
+  func count(_ name: String) throws(Problem) -> Int? {
+    guard let value = value(name) else { return nil }
+    guard let number = value.integer, number > 0 else {
+      throw .badRequest("\"\(name)\" must be a whole number, at least 1")
+    }
+    return Int(number)
   }
 
   func seconds(_ name: String, max: Double) throws(Problem) -> Double? {

@@ -3,6 +3,12 @@ import Parley
 /// Which address does what.
 struct Router: Sendable {
   let node: any NodeServing
+  /// Where downloads go for which no place is named.
+  var downloadsFolder: String?
+  /// What lets a browser in.
+  var pageAddress: String?
+  /// Whether a browser asks: it may not name places of the disk.
+  var isPage = false
 
   private struct Route: Sendable {
     let method: String
@@ -32,6 +38,8 @@ struct Router: Sendable {
   enum Reply {
     case json(JSON, status: UInt32 = 200)
     /// `pump` writes to the outlet until it returns or the client is gone; it is cancelled then.
+    /// `work` goes on after the answer, until it is done or the node stops.
+    case jsonThen(JSON, status: UInt32, work: @Sendable () async -> Void)
     case stream(pump: @Sendable (EventOutlet) async -> Void)
     case bytes(EventOutlet.Head, pump: @Sendable (EventOutlet) async -> Void)
   }
@@ -42,8 +50,23 @@ struct Router: Sendable {
     Route("POST", "v1/down") { router, _, _ in await router.down() },
     Route("GET", "v1/channels") { router, _, _ in .json(.array(await router.node.channels().map { JSON($0) })) },
     Route("POST", "v1/channels") { router, request, _ in try await router.join(request) },
+    Route("POST", "v1/owned-channels") { router, request, _ in try await router.create(request) },
+    Route("POST", "v1/invitations") { router, request, _ in try await router.joinByInvitation(request) },
+    Route("POST", "v1/channels/*/invitations") { router, request, parts in
+      try await router.invite(parts[0], request)
+    },
+    Route("POST", "v1/channels/*/keys") { router, _, parts in try await router.rotate(parts[0]) },
     Route("DELETE", "v1/channels/*") { router, _, parts in try await router.leave(parts[0]) },
     Route("GET", "v1/channels/*/members") { router, _, parts in try await router.members(parts[0]) },
+    Route("PUT", "v1/channels/*/members/*/role") { router, request, parts in try await router.role(parts, request) },
+    Route("DELETE", "v1/channels/*/members/*/mute") { router, _, parts in try await router.unmute(parts) },
+    Route("DELETE", "v1/channels/*/members/*/ban") { router, _, parts in try await router.unban(parts) },
+    Route("DELETE", "v1/channels/*/members/*/hand") { router, _, parts in try await router.lowerHand(parts) },
+    Route("GET", "v1/channels/*/announcement") { router, _, parts in try await router.announcement(parts[0]) },
+    Route("PUT", "v1/channels/*/announcement") { router, request, parts in
+      try await router.announce(parts[0], request)
+    },
+    Route("POST", "v1/channels/*/close") { router, _, parts in try await router.close(parts[0]) },
     Route("GET", "v1/channels/*/messages") { router, request, parts in try await router.history(parts[0], request) },
     Route("POST", "v1/channels/*/messages") { router, request, parts in try await router.send(parts[0], request) },
     Route("PUT", "v1/channels/*/hand") { router, request, parts in try await router.hand(parts[0], request) },
@@ -57,7 +80,18 @@ struct Router: Sendable {
     Route("POST", "v1/downloads/*/pause") { router, _, parts in try await router.pause(parts[0]) },
     Route("POST", "v1/downloads/*/resume") { router, _, parts in try await router.resume(parts[0]) },
     Route("POST", "v1/downloads") { router, request, _ in try await router.download(request) },
+    Route("GET", "v1/page") { router, _, _ in router.page() },
+    Route("POST", "v1/channels/*/uploads") { router, request, parts in try await router.upload(parts[0], request) },
+    Route("GET", "v1/peers/*/messages") { router, request, parts in
+      try await router.peerMessages(parts[0], request)
+    },
     Route("POST", "v1/peers/*/messages") { router, request, parts in try await router.tell(parts[0], request) },
+    Route("GET", "v1/channels/*/organiser") { router, _, parts in try await router.organiser(parts[0]) },
+    Route("PUT", "v1/channels/*/organiser") { router, request, parts in
+      try await router.setOrganiser(parts[0], request)
+    },
+    Route("GET", "v1/token") { router, _, _ in await router.token() },
+    Route("PUT", "v1/token") { router, request, _ in try await router.useToken(request) },
     Route("GET", "v1/peers/*/verification") { router, _, parts in try await router.verification(parts[0]) },
     Route("POST", "v1/peers/*/verification") { router, request, parts in try await router.verify(parts[0], request) },
     Route("DELETE", "v1/peers/*/verification") { router, _, parts in try await router.unverify(parts[0]) },
@@ -67,6 +101,8 @@ struct Router: Sendable {
     Route("GET", "v1/events") { router, request, _ in try await router.events(request) },
   ]
 
+  private static let notForPages: Set = ["POST v1/down", "POST v1/channels/*/media", "GET v1/page"]
+
   func respond(to request: Request, on exchange: Exchange) async throws {
     var allowed: [String] = []
     for route in Self.routes {
@@ -75,8 +111,12 @@ struct Router: Sendable {
         allowed.append(route.method)
         continue
       }
+      if isPage, Self.notForPages.contains("\(route.method) \(route.pattern)") { throw Problem.notFromPage }
       switch try await route.action(self, request, parts) {
       case .json(let json, let status): exchange.complete(.json(json, status: status))
+      case .jsonThen(let json, let status, let work):
+        exchange.complete(.json(json, status: status))
+        await work()
       case .stream(let pump): await Self.stream(EventOutlet(), pump, on: exchange)
       case .bytes(let head, let pump): await Self.stream(EventOutlet(head: head), pump, on: exchange)
       }

@@ -11,22 +11,52 @@ struct AnnouncedMedia: Sendable {
   private var wholes: [MediaID: MediaID] = [:]
   private var order: [MediaID] = []
   private var byteCount = 0
+  private var counts: [PeerID: Int] = [:]
 
   /// What announces this media, or what this is a smaller picture of.
   subscript(_ id: MediaID) -> Message? { byID[id] ?? wholes[id].flatMap { byID[$0] } }
   var messages: [Message] { order.compactMap { byID[$0] } }
 
-  mutating func note(_ id: MediaID, _ message: Message) {
-    guard byID[id] == nil else { return }
+  /// True when the sender announces more than one may, and its oldest makes room.
+  @discardableResult
+  mutating func note(_ id: MediaID, _ message: Message, countMaxEach: Int = countMax) -> Bool {
+    guard byID[id] == nil else { return false }
+    var isTooMuch = false
+    if counts[message.sender, default: 0] >= countMaxEach,
+      let oldest = order.firstIndex(where: { byID[$0]?.sender == message.sender })
+    {
+      remove(order.remove(at: oldest))
+      isTooMuch = true
+    }
     byID[id] = message
     order.append(id)
+    counts[message.sender, default: 0] += 1
     byteCount += Self.byteCount(message)
     for preview in message.previews where wholes[preview] == nil { wholes[preview] = id }
     while order.count > Self.countMax || byteCount > Self.byteCountMax, order.count > 1 {
-      let id = order.removeFirst()
-      guard let oldest = byID.removeValue(forKey: id) else { continue }
-      byteCount -= Self.byteCount(oldest)
-      for preview in oldest.previews where wholes[preview] == id { wholes[preview] = nil }
+      // Of whoever announced most: nobody pushes out what others share.
+      let most = counts.values.max()
+      let index = order.firstIndex { byID[$0].map { counts[$0.sender] == most } ?? true } ?? 0
+      remove(order.remove(at: index))
+    }
+    return isTooMuch
+  }
+
+  private mutating func remove(_ id: MediaID) {
+    guard let message = byID.removeValue(forKey: id) else { return }
+    byteCount -= Self.byteCount(message)
+    counts[message.sender]! -= 1
+    if counts[message.sender] == 0 { counts[message.sender] = nil }
+    for preview in message.previews where wholes[preview] == id { wholes[preview] = nil }
+  }
+
+  /// Messages that do not count after all.
+  mutating func forget(_ messages: Set<MessageID>) {
+    for (id, message) in byID where messages.contains(message.id) {
+      byID[id] = nil
+      byteCount -= Self.byteCount(message)
+      order.removeAll { $0 == id }
+      for preview in message.previews where wholes[preview] == id { wholes[preview] = nil }
     }
   }
 

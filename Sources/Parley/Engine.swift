@@ -20,6 +20,9 @@ final class Engine: Sendable {
   private let alarms: Alarms
   private let storeThread: ThreadExecutor
   private let syncThread = ThreadExecutor()
+  /// Keys of owned channels on their way to the profile.
+  private let changedKeys = AsyncStream.makeStream(of: ChannelKeys.self)
+  private let profile: Profile
   private let sync: SyncActor
   private let serveThread = ThreadExecutor()
   private let landThread = ThreadExecutor()
@@ -32,17 +35,30 @@ final class Engine: Sendable {
   private let incarnation: UInt64
   private let introductions: [Address]
   private let pause: Pause
+  /// It is time to look at the login token.
+  let tokenAlarm: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)
+
+  private static func linksMachine(
+    _ me: PeerID, _ instance: Instance, _ limits: MemberLimits, _ rotateEvery: Int?
+  ) -> LinksMachine {
+    var machine = LinksMachine(me: me, instance: instance, limits: limits)
+    machine.rotateEvery = rotateEvery.map { .seconds($0) }
+    return machine
+  }
 
   static func start(
     settings: NodeSettings, profile: Profile, instance: Instance, displayName: DisplayName, switchboard: Switchboard
   ) async throws(ParleyError) -> Engine {
     Sealing.initialize()
+    let transport: UVTransport
+    do { transport = try UVTransport() } catch { throw .network(error.description) }
     let introductions = try await Resolver.addresses(of: settings.peers)
     let storeThread = ThreadExecutor()
     let pause = Pause()
+    let tokenAlarm = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     let alarms = Alarms(handlers: [
       { switchboard.media.post(.woke) }, { pause.end() }, { switchboard.store.post(.prune) },
-      { switchboard.store.post(.index) },
+      { switchboard.store.post(.index) }, { tokenAlarm.continuation.yield() },
     ])
     let store: StoreActor
     let incarnation: UInt64
@@ -55,8 +71,8 @@ final class Engine: Sendable {
         switchboard.notices(.trouble(error.description))
       }
       store = try await StoreActor.open(
-        path: profile.path + "/store.sqlite", me: profile.identity.peerID,
-        channels: ((try? profile.loadChannels()) ?? []).map(\.id),
+        path: profile.storePath, me: profile.identity.peerID,
+        channels: ((try? profile.loadChannels()) ?? []).map(\.id), keys: profile.restKeys,
         retention: Retention(days: settings.historyDays, entryCountMax: settings.historyEntryCountMax),
         executor: storeThread, switchboard: switchboard, wake: { alarms.wake(2, at: $0) },
         wakeIndexing: { alarms.wake(3, at: $0) })
@@ -69,14 +85,16 @@ final class Engine: Sendable {
     }
     if let trouble = await store.setAside { switchboard.notices(.trouble(trouble)) }
     let engine = Engine(
-      profile, instance, switchboard, alarms, pause, store, storeThread, incarnation, introductions,
+      profile, instance, switchboard, alarms, pause, tokenAlarm, store, storeThread, transport, incarnation,
+      introductions,
       MediaLimits(
         uploadByteRate: settings.uploadByteRateMax.map { UInt64($0) },
         downloadByteRate: settings.downloadByteRateMax.map { UInt64($0) },
         partByteCountMax: settings.partByteCountMax.map { UInt64($0) }),
       OutboxLimits(
         countMax: settings.outboxCountMax, byteCountMax: settings.outboxByteCountMax,
-        lifetime: .seconds(settings.outboxSeconds)), settings.pictures)
+        lifetime: .seconds(settings.outboxSeconds)), settings.pictures, settings.rotateEverySeconds,
+      settings.memberLimits)
     do {
       try await engine.links.start(
         TransportSettings(interfaces: settings.interfaces, tcpPort: settings.port))
@@ -112,13 +130,17 @@ final class Engine: Sendable {
 
   private init(
     _ profile: Profile, _ instance: Instance, _ switchboard: Switchboard, _ alarms: Alarms, _ pause: Pause,
-    _ store: StoreActor, _ storeThread: ThreadExecutor, _ incarnation: UInt64, _ introductions: [Address],
-    _ limits: MediaLimits, _ outbox: OutboxLimits, _ pictures: PictureSettings
+    _ tokenAlarm: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation), _ store: StoreActor,
+    _ storeThread: ThreadExecutor, _ transport: UVTransport, _ incarnation: UInt64, _ introductions: [Address],
+    _ limits: MediaLimits, _ outbox: OutboxLimits, _ pictures: PictureSettings, _ rotateEvery: Int?,
+    _ members: MemberLimits
   ) {
     let me = profile.identity.peerID
+    self.profile = profile
     self.switchboard = switchboard
     self.alarms = alarms
     self.pause = pause
+    self.tokenAlarm = tokenAlarm
     self.store = store
     self.storeThread = storeThread
     sync = SyncActor(executor: syncThread, switchboard)
@@ -128,33 +150,44 @@ final class Engine: Sendable {
     landDisk = DiskActor(executor: landThread)
     self.incarnation = incarnation
     self.introductions = introductions
-    let transport = UVTransport()
     media = MediaActor(
       switchboard, serveDisk: serveMail, landDisk: landMail, limits: limits, executor: transport.executor,
       wake: { alarms.wake(0, at: $0) })
     links = LinksActor(
-      LinksMachine(me: me, instance: instance), identity: profile.identity, transport: transport,
-      switchboard: switchboard)
+      Self.linksMachine(me, instance, members, rotateEvery), identity: profile.identity, transport: transport,
+      switchboard: switchboard, keep: { [changedKeys] in changedKeys.continuation.yield($0) })
     login = LoginActor(switchboard)
     membership = MembershipActor(
       MembershipMachine(
         me: me, instance: instance, nonceKey: Sealing.randomBytes(32), seed: Sealing.randomUInt64()),
       switchboard, executor: transport.executor)
     messaging = MessagingActor(
-      MessagingMachine(me: me, instance: instance, seed: Sealing.randomUInt64(), outbox: outbox), profile.identity,
+      MessagingMachine(
+        me: me, instance: instance, seed: Sealing.randomUInt64(), outbox: outbox, members: members), profile.identity,
       switchboard, executor: transport.executor)
   }
 
   /// Each task stays on its actor's thread: mail wakes it there, not on a thread of Swift's pool that hands it over.
   func addTasks(to group: inout TaskGroup<Void>) {
     let loop = links.transport.executor
-    group.addTask(executorPreference: loop) { await self.links.run() }
+    group.addTask(executorPreference: loop) {
+      await self.links.run()
+      self.changedKeys.continuation.finish()
+    }
     group.addTask { await self.login.run() }
     group.addTask(executorPreference: loop) { await self.membership.run() }
     group.addTask(executorPreference: loop) { await self.messaging.run() }
     group.addTask(executorPreference: storeThread) { await self.store.run() }
     group.addTask(executorPreference: syncThread) { await self.sync.run() }
     group.addTask { await self.runMedia() }
+    group.addTask(executorPreference: storeThread) { await self.keepKeys() }
+  }
+
+  /// A disk that refuses costs no more than a meeting with somebody who has the keys, after the next start.
+  private func keepKeys() async {
+    for await keys in changedKeys.stream {
+      do { try profile.updateChannel(keys) } catch { switchboard.notices(.trouble(error.description)) }
+    }
   }
 
   /// Broken downloads are written down last: the store ends after them.
@@ -183,6 +216,9 @@ final class Engine: Sendable {
       await pause.wait { self.alarms.wake(1, at: SystemClock.now() + .milliseconds(10)) }
     }
   }
+
+  /// An earlier moment replaces a later one.
+  func wakeForToken(after wait: Span) { alarms.wake(4, at: SystemClock.now() + wait) }
 
   func close() {
     alarms.stop()

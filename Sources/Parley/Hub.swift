@@ -1,5 +1,6 @@
 import ParleyActors
 import ParleyMachines
+import ParleyStore
 import ParleyVocabulary
 import ParleyWire
 import Synchronization
@@ -13,7 +14,7 @@ final class Hub: Sendable {
     let isOpen: Bool
   }
 
-  private struct State {
+  struct State {
     var channels: [ChannelID: Joined] = [:]
     var online: [ChannelID: Set<PeerID>] = [:]
     var secrets: [ChannelID: Bool] = [:]
@@ -35,6 +36,12 @@ final class Hub: Sendable {
     var diskTrouble: String?
     var holders: [MediaID: Set<PeerID>] = [:]
     var media: [ChannelID: AnnouncedMedia] = [:]
+    /// Channels where the owner asks for another organiser's tokens, until the node has seen to it.
+    var newOrganisers: Set<ChannelID> = []
+    var wake: (@Sendable () -> Void)?
+    /// Has the store keep something; nil before there is one.
+    var keep: (@Sendable (StoreWrite) -> Void)?
+    var suspicions: [ChannelID: Suspicions] = [:]
     /// Messages that were stored but are malformed: shown to nobody.
     var malformedCount = 0
   }
@@ -43,17 +50,25 @@ final class Hub: Sendable {
   private static let holdersMax = 4_096
 
   let people = People()
-  private let me: PeerID
+  let tokens = Tokens()
+  let me: PeerID
   private let instance: Instance
-  private let state = Mutex(State())
+  let state = Mutex(State())
+  /// Of owned channels.
+  let rulebook = Rulebook()
+  /// Generations made on schedule, for the acts that name them.
+  let drawn = AsyncStream.makeStream(of: (ChannelID, GenerationID).self)
   private let trouble: @Sendable (String) -> Void
   private let aborted: @Sendable () -> Void
+  private let sharesMax: Int
 
   init(
-    me: PeerID, instance: Instance, trouble: @escaping @Sendable (String) -> Void,
+    me: PeerID, instance: Instance, sharesMax: Int = MemberLimits().shares,
+    trouble: @escaping @Sendable (String) -> Void,
     aborted: @escaping @Sendable () -> Void
   ) {
     self.aborted = aborted
+    self.sharesMax = sharesMax
     self.me = me
     self.instance = instance
     self.trouble = trouble
@@ -73,14 +88,18 @@ final class Hub: Sendable {
         $0.channels[channel] = nil
         $0.online[channel] = nil
         $0.media[channel] = nil
+        $0.suspicions[channel] = nil
         $0.secrets[channel] = nil
         $0.deliveries[channel] = nil
         $0.own[channel] = nil
       }
       people.forget(channel)
+      tokens.close(channel)
+      rulebook.forget(channel)
       emit(.left(name))
     case .member(let channel, let view): member(channel, view)
     case .messaging(let notice): messaging(notice)
+    case .overLimit(let channel, let peer, let excess): overLimit(channel, peer, excess)
     case .interfaces(let lines): state.withLock { $0.interfaces = lines }
     case .holder(_, let media, let peer):
       state.withLock { state in
@@ -94,7 +113,22 @@ final class Hub: Sendable {
       trouble(
         refusal.map { "\($0); the node goes on without keeping anything new, and tries again" }
           ?? "the disk takes everything again; what waited is written")
+    case .keysDrawn(let channel, let generation): drawn.continuation.yield((channel, generation))
+    case .keysChanged(let channel, let generation):
+      if let name = name(of: channel) { emit(.keysChanged(name, generation: generation.number)) }
+    case .refused(let channel, let peer, let reason):
+      if let name = name(of: channel) { emit(.refused(name, by: peer, Self.reason(reason))) }
     case .trouble(let text): trouble(text)
+    }
+  }
+
+  private func name(of channel: ChannelID) -> ChannelName? { state.withLock { $0.channels[channel]?.name } }
+
+  private static func reason(_ reason: ChannelRefusal) -> RefusalReason {
+    switch reason {
+    case .removed: .removed
+    case .banned: .banned
+    case .notAdmitted: .notAdmitted
     }
   }
 
@@ -142,16 +176,39 @@ final class Hub: Sendable {
   /// Others who are online there.
   func presentCount(in channel: ChannelID) -> Int { state.withLock { $0.online[channel]?.count ?? 0 } }
 
+  /// The channel's name, if we are in it.
+  func noted(_ excess: MemberExcess, of peer: PeerID, in channel: ChannelID) -> ChannelName? {
+    state.withLock { state in
+      guard let name = state.channels[channel]?.name else { return nil }
+      _ = state.suspicions[channel, default: Suspicions()].note(excess, of: peer)
+      return name
+    }
+  }
+
+  private func equivocated(_ channel: ChannelID, _ proof: EquivocationProof) {
+    let name = state.withLock { state -> ChannelName? in
+      guard let name = state.channels[channel]?.name else { return nil }
+      state.suspicions[channel, default: Suspicions()].note(proof)
+      return name
+    }
+    guard let name else { return }
+    emit(.equivocated(name, proof.key.author, Equivocation(proof)))
+  }
+
   func value(_ view: MemberView, in channel: ChannelID) -> Member {
-    let recognition = people.recognition(of: view.peer, named: view.displayName.text, in: channel)
+    var recognition = people.recognition(of: view.peer, named: view.displayName.text, in: channel)
+    recognition.add(tokens.word(for: view.peer, in: channel, at: .now))
+    let excesses = state.withLock { $0.suspicions[channel]?.excesses(of: view.peer) ?? [] }
     return Member(
       peer: view.peer, displayName: view.displayName.text, status: view.isOnline ? .online : .offline,
-      isHandRaised: view.isHandRaised && !recognition.isBlocked, isSelf: view.peer == me, recognition: recognition)
+      isHandRaised: view.isHandRaised && recognition.isShown, isSelf: view.peer == me, recognition: recognition,
+      role: rulebook.governance(of: channel)?.role(of: view.peer), excesses: excesses)
   }
 
   private func messaging(_ notice: MessagingNotice) {
     switch notice {
     case .entryStored(let channel, let entry, let cursor): stored(channel, entry, cursor)
+    case .governed(let channel, let governance, let change): governed(channel, governance, change)
     case .synced(let cursor): synced(cursor)
     case .delivered(let channel, let log, let after, let through, let peer):
       delivered(channel, log, after: after, through, peer)
@@ -163,6 +220,8 @@ final class Hub: Sendable {
         if state.deliveredPeerMessages.count > 1_024 { state.deliveredPeerMessages.removeFirst() }
       }
       emit(.delivered(nil, id, to: peer))
+    case .overLimit(let channel, let peer, let excess): overLimit(channel, peer, excess)
+    case .equivocated(let channel, let proof): equivocated(channel, proof)
     case .peerExpired(let peer, let id): emit(.expired(id, to: peer))
     case .stored, .queued, .failed: break
     }
@@ -172,22 +231,54 @@ final class Hub: Sendable {
   private static let ownEntryCountMax: UInt64 = 2_048
 
   private func stored(_ channel: ChannelID, _ entry: Entry, _ cursor: UInt64) {
-    guard !entry.isHidden, let name = state.withLock({ $0.channels[channel]?.name }) else { return }
-    let messages = messages(entry, channel: channel, name: name, cursor: cursor)
+    guard let name = state.withLock({ $0.channels[channel]?.name }) else { return }
+    if entry.isHidden {
+      // A token of somebody who is out says nothing.
+      if !rulebook.isVoid(entry, in: channel) { heardTokens(entry, in: channel, name) }
+      return
+    }
+    if case .failure(let refusal) = tokens.word(of: entry, in: channel) {
+      tell(refusal, of: entry.key.author, in: channel, name)
+    }
+    let messages = allMessages(entry, channel: channel, name: name, cursor: cursor)
     if entry.key == LogKey(author: me, log: instance) {
       state.withLock { state in
         state.own[channel, default: [:]][entry.number] = messages.map(\.id)
         if entry.number > Self.ownEntryCountMax { state.own[channel]![entry.number - Self.ownEntryCountMax] = nil }
       }
     }
+    guard rulebook.note(entry, messages, in: channel) else { return }
     for message in messages { note(message, in: channel) }
     emit(messages.map { .message($0) })
+  }
+
+  private func governed(_ channel: ChannelID, _ governance: Governance, _ change: Governance.Change) {
+    let news = rulebook.take(governance, change, in: channel, me: me)
+    ownerSaid(governance.organiser.map { OrganiserKey($0.value) }, in: channel)
+    guard let name = state.withLock({ $0.channels[channel]?.name }) else { return }
+    if !news.voided.isEmpty { state.withLock { $0.media[channel]?.forget(Set(news.voided)) } }
+    for message in news.counted { note(message, in: channel) }
+    var events = news.changes.map { NodeEvent.roleChanged(name, $0) }
+    if !news.voided.isEmpty { events.append(.voided(name, news.voided)) }
+    if !news.counted.isEmpty { events.append(.counted(name, news.counted)) }
+    if let announcement = news.announcement { events.append(.announced(name, announcement)) }
+    if news.isClosed { events.append(.closed(name)) }
+    emit(events)
   }
 
   /// Remembers what media a message announces.
   func note(_ message: Message, in channel: ChannelID) {
     guard let media = message.media else { return }
-    state.withLock { $0.media[channel, default: AnnouncedMedia()].note(media.id, message) }
+    let isTooMuch = state.withLock { state in
+      state.media[channel, default: AnnouncedMedia()].note(media.id, message, countMaxEach: sharesMax)
+    }
+    if isTooMuch, message.sender != me, !isKnown(.shares, message.sender, channel) {
+      overLimit(channel, message.sender, .shares)
+    }
+  }
+
+  private func isKnown(_ excess: MemberExcess, _ peer: PeerID, _ channel: ChannelID) -> Bool {
+    state.withLock { $0.suspicions[channel]?.excesses(of: peer).contains(excess) ?? false }
   }
 
   /// The messages that announce media in a channel, oldest first, one a media ID.
@@ -206,16 +297,29 @@ final class Hub: Sendable {
     }
   }
 
-  /// The messages of an entry that are well-formed. Others are counted and shown to nobody; those of a blocked author
-  /// are not shown here.
+  /// The messages of an entry that count and are well-formed; those of a blocked author are not shown here, nor what is
+  /// said without a login token where one is asked for.
   func messages(_ entry: Entry, channel: ChannelID, name: ChannelName, cursor: UInt64) -> [Message] {
-    guard !people.isBlocked(entry.key.author) else { return [] }
+    rulebook.isVoid(entry, in: channel)
+      ? [] : allMessages(entry, channel: channel, name: name, cursor: cursor)
+  }
+
+  /// Malformed ones are counted and shown to nobody.
+  private func allMessages(
+    _ entry: Entry, channel: ChannelID, name: ChannelName, cursor: UInt64
+  ) -> [Message] {
+    guard !people.isBlocked(entry.key.author),
+      state.withLock({ $0.suspicions[channel]?.isVoid(entry.key, entry.number) != true })
+    else { return [] }
+    let word = tokens.word(of: entry, in: channel)
+    if case .failure = word { return [] }
     let holders = deliveredTo(channel, entry.key, entry.number)
     var messages: [Message] = []
     for (index, item) in entry.items.enumerated() {
       guard let body = item.body else { continue }
       if let message = message(
-        body, author: entry.key.author, channel: (channel, name), cursor: cursor << 8 | UInt64(index),
+        body, kind: item.kind, author: entry.key.author, channel: (channel, name), word,
+        cursor: cursor << 8 | UInt64(index),
         deliveredTo: holders)
       {
         messages.append(message)
@@ -225,26 +329,32 @@ final class Hub: Sendable {
   }
 
   /// What we said ourselves comes back when it is stored: the other side is not its sender.
-  func peerMessage(_ json: [UInt8], with peer: PeerID, _ cursor: UInt64) -> Message? {
-    let message = message(json, author: nil, channel: nil, cursor: cursor << 8, deliveredTo: [])
+  func peerMessage(_ json: [UInt8], with peer: PeerID, _ cursor: UInt64, isDelivered: Bool = false) -> Message? {
+    let message = message(
+      json, kind: nil, author: nil, channel: nil, peer: peer, nil, cursor: cursor << 8,
+      deliveredTo: isDelivered ? [peer] : [])
     guard let message, !people.isBlocked(message.sender) else { return nil }
     return message.sender == peer || message.sender == me ? message : nil
   }
 
   private func message(
-    _ json: [UInt8], author: PeerID?, channel: (id: ChannelID, name: ChannelName)?, cursor: UInt64,
-    deliveredTo: [PeerID]
+    _ json: [UInt8], kind: UInt64?, author: PeerID?, channel: (id: ChannelID, name: ChannelName)?, peer: PeerID? = nil,
+    _ word: Result<OrganiserWord, TokenRefusal>?, cursor: UInt64, deliveredTo: [PeerID]
   ) -> Message? {
-    guard let checked = try? SchemaMessage(decoding: json, author: author), let id = checked.messageID else {
+    guard let checked = try? SchemaMessage(decoding: json, author: author), let id = checked.messageID,
+      kind.map({ KindRegistry.fits($0, checked) }) ?? true
+    else {
       state.withLock { $0.malformedCount += 1 }
       return nil
     }
     let sender = checked.sender
+    var recognition = people.recognition(of: sender.peer, named: sender.displayName.text, in: channel?.id)
+    recognition.add(word)
     return Message(
       channel: channel?.name, id: id, sender: sender.peer, senderName: sender.displayName.text,
       timestamp: checked.timestamp ?? "", body: Self.body(checked.content),
-      json: String(decoding: checked.encoded, as: UTF8.self), cursor: cursor, deliveredTo: deliveredTo,
-      recognition: people.recognition(of: sender.peer, named: sender.displayName.text, in: channel?.id),
+      json: String(decoding: checked.encoded, as: UTF8.self), cursor: cursor, deliveredTo: deliveredTo, peer: peer,
+      recognition: recognition,
       ext: checked.options.ext.map { String(decoding: JSONValue.object($0).encoded, as: UTF8.self) },
       replyTo: checked.options.replyTo.map { MessageReference($0) })
   }
@@ -315,7 +425,18 @@ final class Hub: Sendable {
   // MARK: Subscribers
 
   /// The store has given this cursor last, before anything is told.
-  func begin(after cursor: UInt64) { state.withLock { $0.cursor = Self.end(of: cursor) } }
+  /// `wake` is called when `takeNewOrganisers` has something.
+  func begin(
+    after cursor: UInt64, keep: @escaping @Sendable (StoreWrite) -> Void, wake: @escaping @Sendable () -> Void
+  ) {
+    state.withLock {
+      $0.cursor = Self.end(of: cursor)
+      $0.keep = keep
+      $0.wake = wake
+    }
+  }
+
+  func keep(_ write: StoreWrite) { state.withLock { $0.keep }?(write) }
 
   func events(bufferingCount: Int) -> AsyncStream<NodeEvent> {
     events(after: nil, in: nil, bufferingCount: bufferingCount, pager: nil)

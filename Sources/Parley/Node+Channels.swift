@@ -7,8 +7,11 @@ import ParleyWire
 
 extension Node {
   /// Joins a channel, and again at every start until `leave`. Joining twice with the same secret changes nothing.
-  /// Throws `.otherSecret`, `.tooManyChannels`, `.badPassphrase`.
-  public func join(_ name: ChannelName, secret: ChannelSecret) async throws(ParleyError) {
+  /// `organiser`: what is said without a login token of theirs is not shown (see `setOrganiser(_:in:)`); nil leaves
+  /// that as it was. Throws `.otherSecret`, `.tooManyChannels`, `.badPassphrase`.
+  public func join(
+    _ name: ChannelName, secret: ChannelSecret, organiser: OrganiserKey? = nil
+  ) async throws(ParleyError) {
     let engine = try await running()
     let keys: ChannelKeys
     switch secret {
@@ -16,12 +19,8 @@ extension Node {
     case .passphrase(let bytes):
       do { keys = try await derive(name, bytes) } catch { throw .badPassphrase(error.description) }
     }
-    try await enter(keys, engine)
-    // The home may be another node's by now.
-    guard self.engine != nil else { throw .stopped }
-    do { try profile.saveChannel(keys) } catch {
-      throw .profileDamaged(path: settings.home, reason: error.description)
-    }
+    if let organiser { try await choose(organiser, keys.id, engine) }
+    try await enterAndKeep(keys, engine)
   }
 
   /// Argon2id takes a tenth of a second and 64 MiB: on a thread of its own.
@@ -33,7 +32,13 @@ extension Node {
 
   func enter(_ keys: ChannelKeys, _ engine: Engine) async throws(ParleyError) {
     hub.remember(keys.id, isOpen: keys.isOpen)
+    await restoreTokens((keys.id, keys.name), engine)
     switchboard.links.post(.install(keys))
+    if let ownership = keys.ownership {
+      hub.rulebook.begin(keys.id, ownership)
+      switchboard.messaging.post(.owned(keys.id, ownership))
+      switchboard.store.post(.loadActs(keys.id, of: nil))
+    }
     let answer = await engine.login.join(keys.name, keys.id)
     switchboard.links.post(.uninstall(keys.id))
     hub.forgetUnjoined(keys.id)
@@ -56,7 +61,7 @@ extension Node {
   }
 
   /// In pages: the last 10,000 entries at once would be 20 MiB and more, for the few of them that announce media.
-  private func restoreAnnouncements(_ engine: Engine, in joined: Hub.Joined) async {
+  func restoreAnnouncements(_ engine: Engine, in joined: Hub.Joined) async {
     let pageEntryCount = 100
     var announcements: [Message] = []
     var next: OrderKey?

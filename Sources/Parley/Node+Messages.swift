@@ -14,7 +14,7 @@ extension Node {
 
   /// Says something in a channel. Returns once it is on this node's disk and on the wire; with `waiting`, once
   /// everybody present has it on disk, or so many seconds have passed. Throws `.messageTooLong` (30,000 bytes as JSON),
-  /// `.queueFull`, `.notInChannel`.
+  /// `.queueFull`, `.notInChannel`, `.badToken` where a login token is asked for.
   public func send(
     _ draft: MessageDraft, to name: ChannelName, waiting seconds: Double? = nil
   ) async throws(ParleyError) -> SendReceipt {
@@ -26,6 +26,7 @@ extension Node {
   ) async throws(ParleyError) -> SendReceipt {
     let engine = try await running()
     let joined = try channel(name)
+    try checkToken(in: joined)
     let id = Sealing.randomMessageID()
     let json = try checked(message(content, id, options))
     let events = seconds == nil ? nil : hub.events(bufferingCount: 256)
@@ -37,16 +38,19 @@ extension Node {
     return SendReceipt(id: id, deliveredTo: delivered, presentCount: hub.presentCount(in: joined.id))
   }
 
-  private func message(
-    _ content: any MessageKind, _ id: MessageID?, _ options: MessageOptions = .none
-  ) -> SchemaMessage {
+  /// What nobody would be shown is not said.
+  private func checkToken(in joined: Hub.Joined) throws(ParleyError) {
+    if case .failure(let refusal) = hub.tokens.word(for: peerID, in: joined.id, at: .now) { throw .badToken(refusal) }
+  }
+
+  func message(_ content: any MessageKind, _ id: MessageID?, _ options: MessageOptions = .none) -> SchemaMessage {
     let now = Timestamp(milliseconds: Int64(clamping: SystemClock.wallMilliseconds()))
     return SchemaMessage(
       sender: Sender(peer: peerID, displayName: displayName), messageID: id, timestamp: id == nil ? nil : now.text,
       content: content, options: options)
   }
 
-  private func checked(_ message: SchemaMessage) throws(ParleyError) -> [UInt8] {
+  func checked(_ message: SchemaMessage) throws(ParleyError) -> [UInt8] {
     let json = message.encoded
     guard json.count <= Limit.messageByteCountMax else {
       throw .messageTooLong(byteCount: json.count, byteCountMax: Limit.messageByteCountMax)
@@ -54,7 +58,7 @@ extension Node {
     return json
   }
 
-  private static func stored(
+  static func stored(
     _ answer: MessagingActor.Answer, _ name: ChannelName
   ) throws(ParleyError) -> (LogKey, UInt64) {
     switch answer {
@@ -93,6 +97,7 @@ extension Node {
   public func setHand(raised: Bool, in name: ChannelName) async throws(ParleyError) {
     let engine = try await running()
     let joined = try channel(name)
+    if raised { try checkToken(in: joined) }
     let own = await engine.membership.members(of: joined.id).first { $0.peer == peerID }
     if own?.isHandRaised == raised { return }
     let content = RaiseHandKind(isRaised: raised)
@@ -101,24 +106,67 @@ extension Node {
     _ = try Self.stored(answer, name)
   }
 
-  /// The last `limit` (1 to 10,000) messages in the order that every member shares, oldest first. Throws
+  /// Returns once it is stored and on the wire.
+  func say(_ content: any MessageKind, hiddenIn name: ChannelName) async throws(ParleyError) {
+    let engine = try await running()
+    let joined = try channel(name)
+    let answer = await engine.messaging.submit(
+      joined.id, kind: KindRegistry.code(of: content.type), isHidden: true, json: message(content, nil).encoded)
+    _ = try Self.stored(answer, name)
+  }
+
+  /// The last `limit` (1 to 10,000) messages in the order that every member shares, oldest first. With `cursor`, those
+  /// before the message with this cursor: pages backwards; nothing when that one is not kept any more. Throws
   /// `.notInChannel`, and `.profileDamaged` when the store cannot be read.
-  public func history(of name: ChannelName, limit: Int) async throws(ParleyError) -> [Message] {
+  public func history(
+    of name: ChannelName, before cursor: UInt64? = nil, limit: Int
+  ) async throws(ParleyError) -> [Message] {
     let engine = try await running()
     let joined = try channel(name)
     let count = max(1, min(limit, 10_000))
     do {
-      let entries = try await engine.store.history(of: joined.id, limit: count)
+      // Some may not count: then more is read.
+      let size = max(count, 64)
+      var page =
+        if let cursor {
+          try await engine.store.history(of: joined.id, through: cursor >> 8, limit: size)
+        } else {
+          try await engine.store.history(of: joined.id, before: nil, limit: size)
+        }
       var messages: [Message] = []
-      for (entry, cursor) in entries {
-        messages.insert(
-          contentsOf: hub.messages(entry, channel: joined.id, name: name, cursor: cursor).reversed(),
-          at: messages.count)
-        if messages.count >= count { break }
+      while true {
+        for (entry, stored) in page.entries where messages.count < count {
+          let all = hub.messages(entry, channel: joined.id, name: name, cursor: stored).reversed()
+          // Of the entry that holds the message itself only those before it.
+          messages += all.filter { message in
+            cursor.map { message.cursor >> 8 != $0 >> 8 || message.cursor < $0 } ?? true
+          }
+        }
+        guard messages.count < count, let next = page.next else { break }
+        page = try await engine.store.history(of: joined.id, before: next, limit: size)
       }
       // The notice of a message comes after its commit: what was read can be downloaded at once.
       for message in messages.reversed() { hub.note(message, in: joined.id) }
       return messages.prefix(count).reversed()
+    } catch {
+      throw .profileDamaged(path: settings.home, reason: error.description)
+    }
+  }
+
+  /// The last `limit` (1 to 10,000) messages between this node and one person, oldest first; with `cursor`, those
+  /// before it. `deliveredTo` of own ones is empty while they wait for that person. `peer` as for `tell`. Throws
+  /// `.noSuchPeer`, `.ambiguousPeer`, and `.profileDamaged` when the store cannot be read.
+  public func messages(
+    with peer: String, before cursor: UInt64? = nil, limit: Int
+  ) async throws(ParleyError) -> [Message] {
+    let engine = try await running()
+    let peer = try await find(peer, engine).peer
+    do {
+      let (stored, waiting) = try await engine.store.peerMessages(
+        with: peer, before: cursor.map { $0 >> 8 }, limit: max(1, min(limit, 10_000)))
+      return stored.reversed().compactMap {
+        hub.peerMessage($0.json, with: peer, $0.cursor, isDelivered: $0.isOwn && !waiting.contains($0.id))
+      }
     } catch {
       throw .profileDamaged(path: settings.home, reason: error.description)
     }

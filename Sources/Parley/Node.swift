@@ -37,16 +37,32 @@ public actor Node {
   private var waiting: [CheckedContinuation<Void, Never>] = []
   /// Finished when the node shall end.
   private var isStopRequested = false
+  /// The user's own.
+  var ownToken: LoginToken?
   private let end = AsyncStream.makeStream(of: Void.self)
 
   /// Opens and locks the profile; makes one at the first start. Throws `.profileInUse`, `.profileDamaged`, `.badName`,
-  /// and `.badSetting`, which comes before anything is made.
+  /// and `.badSetting`, which comes before anything is made. Of a home with a passphrase `.homePassphraseNeeded` and
+  /// `.wrongHomePassphrase`; of one without `.homePassphraseMismatch` when one was given. With a passphrase the call
+  /// takes 64 MiB and some tenths of a second.
   public init(_ settings: NodeSettings, trouble: @escaping @Sendable (String) -> Void = { _ in }) throws(ParleyError) {
     self.settings = settings
     try settings.check()
     let profile: Profile
-    do { profile = try Profile.open(home: settings.home) } catch { throw ParleyError(error, home: settings.home) }
+    do { profile = try Profile.open(home: settings.home, passphrase: settings.passphrase) } catch {
+      throw ParleyError(error, home: settings.home)
+    }
     self.profile = profile
+    do {
+      if try profile.isRetired { throw ParleyError.homeRetired(home: settings.home) }
+      if try profile.isExported {
+        trouble(
+          "this identity was exported: once it is used elsewhere, this home is to be retired, for one identity runs in "
+            + "one place")
+      }
+    } catch let error as ProfileError {
+      throw ParleyError(error, home: settings.home)
+    } catch { throw .homeRetired(home: settings.home) }
     do {
       if let name = settings.displayName {
         displayName = try DisplayName(name)
@@ -64,7 +80,9 @@ public actor Node {
     }
     instance = Sealing.randomInstance()
     let end = end.continuation
-    let hub = Hub(me: profile.identity.peerID, instance: instance, trouble: trouble, aborted: { end.finish() })
+    let hub = Hub(
+      me: profile.identity.peerID, instance: instance, sharesMax: settings.memberLimits.shares, trouble: trouble,
+      aborted: { end.finish() })
     self.hub = hub
     switchboard = Switchboard { hub.take($0) }
   }
@@ -87,13 +105,15 @@ public actor Node {
   /// Runs the node until `stop()`, until the task is cancelled, or until the same identity is started elsewhere
   /// (`.aborted`). Returns once everything is closed and the home is free for another node.
   ///
-  /// Throws `.network` when an interface or port cannot be used or a named peer not be found, `.profileDamaged` when
-  /// the store cannot be opened, and `.stopped` when it was run before.
+  /// Throws `.badToken`, `.noSuchFile` and `.fileTrouble` for the token file, `.network` when an interface or port
+  /// cannot be used or a named peer not be found, `.profileDamaged` when the store cannot be opened, and `.stopped`
+  /// when it was run before.
   public func run() async throws(ParleyError) {
     guard case .idle = phase else { throw .stopped }
     phase = .starting
     let engine: Engine
     do {
+      ownToken = try ownTokenAtStart()
       engine = try await Engine.start(
         settings: settings, profile: profile, instance: instance, displayName: displayName, switchboard: switchboard)
     } catch {
@@ -106,14 +126,22 @@ public actor Node {
     if !Skeleton.knowsLooks {
       hub.take(.trouble("names are compared by their letters only, not by their looks: install ICU (libicu)"))
     }
-    hub.begin(after: (try? await engine.store.lastCursor()) ?? 0)
+    let alarm = engine.tokenAlarm.continuation
+    hub.begin(
+      after: (try? await engine.store.lastCursor()) ?? 0,
+      keep: { [switchboard] write in switchboard.store.post(.apply([write])) }, wake: { alarm.yield() })
     await withTaskGroup(of: Void.self) { group in
       engine.addTasks(to: &group)
       group.addTask { await self.lifetime(engine) }
+      group.addTask { await self.stateGenerations(engine) }
+      group.addTask { await self.watchToken(engine) }
       await group.waitForAll()
     }
     await engine.store.close()
     engine.close()
+    if hub.connectionState == .aborted {
+      do { try profile.retireIfExported() } catch { hub.take(.trouble(error.description)) }
+    }
     ended()
     if hub.connectionState == .aborted { throw .aborted }
   }
@@ -129,6 +157,8 @@ public actor Node {
     for await _ in end.stream {}
     // Calls from now on are refused; those under way may still end well.
     phase = .ended
+    engine.tokenAlarm.continuation.finish()
+    hub.drawn.continuation.finish()
     switchboard.login.post(.loggedOut)
     await engine.settle()
     switchboard.close()
@@ -177,7 +207,10 @@ public actor Node {
       return
     }
     for keys in channels {
-      do { try await enter(keys, engine) } catch { hub.take(.trouble("\(keys.name.text.escapedLine): \(error)")) }
+      do {
+        try await enter(keys, engine)
+        await greet(keys.name, engine)
+      } catch { hub.take(.trouble("\(keys.name.text.escapedLine): \(error)")) }
     }
   }
 

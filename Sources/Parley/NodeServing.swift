@@ -6,7 +6,22 @@ public protocol NodeServing: Sendable {
   /// Leaves every channel properly and ends `run()`. Channels are joined again at the next start.
   func stop() async
 
-  func join(_ name: ChannelName, secret: ChannelSecret) async throws(ParleyError)
+  func join(_ name: ChannelName, secret: ChannelSecret, organiser: OrganiserKey?) async throws(ParleyError)
+  /// Whose login tokens are asked for in the channel.
+  func organiser(of name: ChannelName) async throws(ParleyError) -> OrganiserKey?
+  func setOrganiser(_ key: OrganiserKey?, in name: ChannelName) async throws(ParleyError)
+  /// In the place of an earlier one.
+  func logIn(with token: LoginToken) async throws(ParleyError)
+  func loginToken() async -> LoginToken?
+  /// A new channel that this node owns.
+  func create(_ name: ChannelName) async throws(ParleyError)
+  /// Joins an owned channel by the link of an invitation.
+  func join(invitation: String) async throws(ParleyError) -> ChannelName
+  func invite(
+    to name: ChannelName, as role: InvitedRole, expiringAfter seconds: Int?, uses: Int?
+  ) async throws(ParleyError) -> InvitationLink
+  /// A new secret for the channel; the number of its generation.
+  func rotate(_ name: ChannelName) async throws(ParleyError) -> UInt64
   func leave(_ name: ChannelName) async throws(ParleyError)
   func channels() async -> [ChannelSummary]
   /// Online members first, then offline; within each by name.
@@ -14,13 +29,24 @@ public protocol NodeServing: Sendable {
   /// Nodes heard in the last seconds whose channel is none of ours: explains an empty channel.
   func nodesHeardElsewhere() async -> Int
 
+  // Channels with an owner. What each throws beside: `.notAllowed`, `.excluded`.
+  func setRole(_ role: RoleAssignment, of peer: String, in name: ChannelName) async throws(ParleyError) -> PeerID
+  func unmute(_ peer: String, in name: ChannelName) async throws(ParleyError) -> PeerID
+  func unban(_ peer: String, in name: ChannelName) async throws(ParleyError) -> PeerID
+  func lowerHand(of peer: String, in name: ChannelName) async throws(ParleyError) -> PeerID
+  func announce(_ text: String, in name: ChannelName) async throws(ParleyError)
+  func announcement(in name: ChannelName) async throws(ParleyError) -> Announcement?
+  func close(_ name: ChannelName) async throws(ParleyError)
+
   /// Returns once the message is stored and on the wire. `waiting`: seconds to wait until everybody present has it.
   func send(
     _ draft: MessageDraft, to name: ChannelName, waiting seconds: Double?
   ) async throws(ParleyError) -> SendReceipt
   func setHand(raised: Bool, in name: ChannelName) async throws(ParleyError)
-  /// The last `limit` messages in the shared order, oldest first; hands are not shown.
-  func history(of name: ChannelName, limit: Int) async throws(ParleyError) -> [Message]
+  /// The last `limit` messages in the shared order, oldest first, with `cursor` those before it; hands are not shown.
+  func history(of name: ChannelName, before cursor: UInt64?, limit: Int) async throws(ParleyError) -> [Message]
+  /// The last `limit` messages between this node and one person, oldest first, with `cursor` those before it.
+  func messages(with peer: String, before cursor: UInt64?, limit: Int) async throws(ParleyError) -> [Message]
   /// The newest messages with every word of `text`, at most `limit` (1 to 1,000), newest first; nil: in all channels.
   func search(_ text: String, in name: ChannelName?, limit: Int) async throws(ParleyError) -> [Message]
   /// `peer`: a PeerID's text, a unique prefix of it (4 characters or more), or a display name that only one person has.

@@ -4,6 +4,8 @@ public struct NodeSettings: Sendable {
   public var home: String
   /// Nil: the name of last time, or else the login name.
   public var displayName: String?
+  /// Of the home, when it has one (`HomePassphrase`); 1 to 1,024 bytes. Not written anywhere.
+  public var passphrase: [UInt8]?
   /// Names of network interfaces; none means all that can do multicast.
   public var interfaces: [String]
   /// Nodes to dial besides those that are heard, each as `HOST:PORT`.
@@ -21,8 +23,13 @@ public struct NodeSettings: Sendable {
   public var outboxCountMax: Int
   /// Bytes of such messages, 32,768 to 1,073,741,824.
   public var outboxByteCountMax: Int
+  /// A file with a login token, read at the start and again when the token is about to end; nil: the one of last time
+  /// counts while it is valid.
+  public var tokenFile: String?
   /// Sizes, quality and upkeep of previews.
   public var pictures = PictureSettings()
+  /// What one member may cost this node.
+  public var memberLimits = MemberLimits()
   /// Bytes a second of files sent to all others together, 65,536 to 2^40; nil: as fast as it goes.
   public var uploadByteRateMax: Int?
   /// Bytes a second of files received by all downloads together, 65,536 to 2^40; nil: as fast as it goes.
@@ -31,12 +38,15 @@ public struct NodeSettings: Sendable {
   /// which it may come to take; 0 to 2^50. Beyond it the part that was used longest ago goes first. Nil: they go when
   /// they have not been used for 7 days. Finished files are their user's and never removed.
   public var partByteCountMax: Int?
+  /// Seconds after which channels of which this node is the owner or an admin get a new secret, 60 to 31,536,000 (a
+  /// year); nil: only when somebody is removed, and with `Node.rotate`.
+  public var rotateEverySeconds: Int?
 
   public init(
     home: String, displayName: String? = nil, interfaces: [String] = [], peers: [String] = [], port: UInt16 = 0,
     historyDays: Int = 30, historyEntryCountMax: Int = 100_000, outboxSeconds: Int = 604_800,
     outboxCountMax: Int = 10_000, outboxByteCountMax: Int = 64 << 20, uploadByteRateMax: Int? = nil,
-    downloadByteRateMax: Int? = nil, partByteCountMax: Int? = nil
+    downloadByteRateMax: Int? = nil, partByteCountMax: Int? = nil, rotateEverySeconds: Int? = nil
   ) {
     self.home = home
     self.displayName = displayName
@@ -51,6 +61,7 @@ public struct NodeSettings: Sendable {
     self.uploadByteRateMax = uploadByteRateMax
     self.downloadByteRateMax = downloadByteRateMax
     self.partByteCountMax = partByteCountMax
+    self.rotateEverySeconds = rotateEverySeconds
   }
 
   static let historyDaysRange = 1...36_500
@@ -59,6 +70,7 @@ public struct NodeSettings: Sendable {
   static let outboxCountRange = 1...1_000_000
   static let outboxByteCountRange = 32_768...1_073_741_824
   static let byteRateRange = 65_536...1 << 40
+  static let rotateEverySecondsRange = 60...31_536_000
   static let partByteCountRange = 0...1 << 50
 
   /// Throws `.badSetting` for a number outside its bounds.
@@ -77,10 +89,12 @@ public struct NodeSettings: Sendable {
       ("bytes a second to others", uploadByteRateMax, Self.byteRateRange),
       ("bytes a second from others", downloadByteRateMax, Self.byteRateRange),
       ("bytes of parts of downloads", partByteCountMax, Self.partByteCountRange),
+      ("seconds between new secrets", rotateEverySeconds, Self.rotateEverySecondsRange),
     ]
     for case (let name, let value?, let allowed) in optional where !allowed.contains(value) {
       throw .badSetting(name, value: value, allowed: allowed)
     }
+    if let fault = memberLimits.fault { throw .badSetting(fault.name, value: fault.value, allowed: fault.allowed) }
     try pictures.check()
   }
 }

@@ -13,6 +13,16 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
   case notInChannel(ChannelName)
   /// The channel is joined already under another secret.
   case otherSecret(ChannelName)
+  /// What one says in this channel counts for nobody. Nothing was sent.
+  case excluded(ChannelName, Exclusion)
+  /// One may not do that here. Nothing was sent.
+  case notAllowed(ChannelName, RoleRefusal)
+  /// An announcement has more than 2,048 bytes of UTF-8. Nothing was sent.
+  case announcementTooLong(byteCount: Int, byteCountMax: Int)
+  /// An invitation that cannot be used; the text says why. Nothing was joined.
+  case badInvitation(String)
+  /// The channel's rules do not let this node do that; the text says whose right it is. Nothing was changed.
+  case notPermitted(String)
   /// The node is in as many channels as it may be (64).
   case tooManyChannels(countMax: Int)
   /// As JSON the message has more than 30,000 bytes. Nothing was sent.
@@ -57,6 +67,16 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
   case profileInUse(home: String, processID: Int32)
   /// The home, its identity or its database cannot be used; it was left as it is.
   case profileDamaged(path: String, reason: String)
+  /// The home is sealed with a passphrase, and none was given; it was left as it is.
+  case homePassphraseNeeded(home: String)
+  /// Not the passphrase of the home, which was left as it is.
+  case wrongHomePassphrase(home: String)
+  /// A passphrase was given for a home that has none, or is to be set for one that has one; it was left as it is.
+  case homePassphraseMismatch(home: String, hasPassphrase: Bool)
+  /// An identity is to be put into a home that has one, which was left as it is.
+  case homeHasIdentity(home: String)
+  /// The identity of this home was exported and then seen elsewhere: the home is not used again.
+  case homeRetired(home: String)
   /// No usable interface, no port, or an address that cannot be found; the text is for people.
   case network(String)
   /// Too much waits to be written, or the disk refused; the text says what was kept.
@@ -82,6 +102,13 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
       "this node is not in the channel \(name.text.escapedLine): join it first (parley join CHANNEL)"
     case .otherSecret(let name):
       "this node is in \(name.text.escapedLine) already, under another secret: leave it first (parley leave CHANNEL)"
+    case .excluded(let name, let exclusion): exclusion.sentence(name)
+    case .notAllowed(let name, let refusal): refusal.sentence(name)
+    case .announcementTooLong(let byteCount, let byteCountMax):
+      "the announcement has \(byteCount) bytes, at most \(byteCountMax) fit: nothing was sent; say less, or send it as "
+        + "a message"
+    case .badInvitation(let reason): reason
+    case .notPermitted(let reason): reason
     case .tooManyChannels(let countMax): "a node can be in \(countMax) channels: leave one first"
     case .messageTooLong(let byteCount, let byteCountMax):
       "the message is \(byteCount) bytes as JSON; at most \(byteCountMax) fit: "
@@ -98,6 +125,41 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
         + candidates.map { "\($0.displayName.escapedLine) (\($0.peer.fingerprint)) \($0.peer.text)" }
         .joined(separator: ", ")
     case .notVerified(let reason): "NOT verified, and nothing was remembered: \(reason)"
+    case .noSuchMedia, .noSource, .downloadBroken, .noSuchDownload, .outOfRange, .tooLargeForMemory, .alreadyExists,
+      .noSuchFile, .notAFile, .fileTrouble, .noSpace, .sourceChanged:
+      fileSentence
+    case .profileInUse(let home, let processID):
+      "process \(processID) runs a node on \(home.escapedLine): use it, or end it first (parley down)"
+    case .profileDamaged(let path, let reason):
+      "\(path.escapedLine) cannot be used: \(reason); it was left as it is"
+    case .homePassphraseNeeded(let home):
+      "\(home.escapedLine) is sealed with a passphrase, and none was given: give it (parley up asks for it at the "
+        + "terminal, or takes --passphrase-file F)"
+    case .wrongHomePassphrase(let home):
+      "this is not the passphrase of \(home.escapedLine): nothing was changed, try again"
+    case .homePassphraseMismatch(let home, hasPassphrase: true):
+      "\(home.escapedLine) has a passphrase already: nothing was changed; use parley passphrase change"
+    case .homePassphraseMismatch(let home, hasPassphrase: false):
+      "\(home.escapedLine) has no passphrase: nothing was changed; leave it away, or set one with parley passphrase set"
+    case .homeHasIdentity(let home):
+      "\(home.escapedLine) has an identity, which is never replaced: nothing was changed, choose another home"
+    case .homeRetired(let home):
+      "the identity of \(home.escapedLine) was exported and now runs elsewhere: one identity runs in one place, so this "
+        + "home is retired; delete it, or, if the other one is gone for good, delete the file retired in it"
+    case .network(let text): text
+    case .queueFull(let text): text
+    case .unknownCursor(let cursor, let last):
+      "the cursor \(cursor) was not given by this node's store, which is at \(last): it is another node's, or this "
+        + "store is a new one or was restored from a copy; begin again with 0 (everything kept) or without a cursor"
+    case .cancelled: "cancelled"
+    case .stopped: "the node is stopping"
+    case .aborted: "the same identity was started elsewhere, so this node has stopped: one identity runs in one place"
+    }
+  }
+
+  /// Of what can befall files and downloads.
+  private var fileSentence: String {
+    switch self {
     case .noSuchMedia(let id): "no message known here announces the media ID \(id.text)"
     case .noSource(let id):
       "nobody present has \(id.text): nothing was written; try again when somebody who has it is online"
@@ -122,18 +184,7 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
       "no space for \(path.escapedLine): \(need) bytes are needed, \(have) are free; make space and try again"
     case .sourceChanged(let path):
       "\(path.escapedLine) changed or is gone since it was shared and is no longer served: share it again"
-    case .profileInUse(let home, let processID):
-      "process \(processID) runs a node on \(home.escapedLine): use it, or end it first (parley down)"
-    case .profileDamaged(let path, let reason):
-      "\(path.escapedLine) cannot be used: \(reason); it was left as it is"
-    case .network(let text): text
-    case .queueFull(let text): text
-    case .unknownCursor(let cursor, let last):
-      "the cursor \(cursor) was not given by this node's store, which is at \(last): it is another node's, or this "
-        + "store is a new one or was restored from a copy; begin again with 0 (everything kept) or without a cursor"
-    case .cancelled: "cancelled"
-    case .stopped: "the node is stopping"
-    case .aborted: "the same identity was started elsewhere, so this node has stopped: one identity runs in one place"
+    default: preconditionFailure("asked for these cases only")
     }
   }
 }

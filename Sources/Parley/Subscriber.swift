@@ -251,7 +251,15 @@ extension NodeEvent {
     switch self {
     // A text stands in the JSON and in the body.
     case .message(let message): 512 + 2 * message.json.utf8.count + 40 * message.deliveredTo.count
-    case .stateChanged, .joined, .left, .memberChanged, .impostor, .delivered, .expired, .dropped: 256
+    case .tokenExpiring: 8_192
+    case .tokenAccepted, .tokenRefused: 1_024
+    case .announced(_, let announcement): 256 + (announcement?.text.utf8.count ?? 0)
+    case .voided(_, let ids): 256 + 80 * ids.count
+    case .counted(_, let messages): messages.reduce(256) { $0 + 512 + 2 * $1.json.utf8.count }
+    case .equivocated(_, _, let proof): 256 + proof.entries.reduce(0) { $0 + $1.count }
+    case .stateChanged, .joined, .left, .memberChanged, .impostor, .delivered, .expired, .dropped, .roleChanged,
+      .closed, .keysChanged, .refused, .memberOverLimit:
+      256
     }
   }
 
@@ -259,10 +267,16 @@ extension NodeEvent {
   package func concerns(_ channel: ChannelName?) -> Bool {
     guard let channel else { return true }
     return switch self {
-    case .stateChanged, .dropped: true
+    case .stateChanged, .tokenExpiring, .dropped: true
     case .joined(let name), .left(let name), .memberChanged(let name, _), .impostor(let name, _, _): name == channel
+    case .tokenAccepted(let name, _, _), .tokenRefused(let name, _, _, _): name == channel
+    case .roleChanged(let name, _), .voided(let name, _), .counted(let name, _), .announced(let name, _),
+      .closed(let name):
+      name == channel
     case .message(let message): message.channel == channel
     case .delivered(let name, _, _): name == channel
+    case .keysChanged(let name, _), .refused(let name, _, _): name == channel
+    case .memberOverLimit(let name, _, _), .equivocated(let name, _, _): name == channel
     case .expired: false
     }
   }

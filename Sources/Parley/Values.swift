@@ -14,17 +14,23 @@ public struct Member: Sendable, Equatable {
   public let isSelf: Bool
   /// What is known of who they are, beyond that name.
   public let recognition: Recognition
+  /// Nil in channels without an owner.
+  public let role: MemberRole?
+  /// What it did more of in this run than a member may (`NodeSettings.memberLimits`), or what none may do.
+  public let excesses: [MemberExcess]
 
   public init(
     peer: PeerID, displayName: String, status: Status, isHandRaised: Bool, isSelf: Bool,
-    recognition: Recognition = .none
+    recognition: Recognition = .none, role: MemberRole? = nil, excesses: [MemberExcess] = []
   ) {
     self.recognition = recognition
+    self.role = role
     self.peer = peer
     self.displayName = displayName
     self.status = status
     self.isHandRaised = isHandRaised
     self.isSelf = isSelf
+    self.excesses = excesses
   }
 }
 
@@ -121,6 +127,8 @@ public struct Message: Sendable, Equatable {
   public let cursor: UInt64
   /// Who besides the author is known to have it stored; empty for other people's messages.
   public let deliveredTo: [PeerID]
+  /// Of a message from peer to peer: the other one, who wrote it or to whom it went. Nil in a channel.
+  public let peer: PeerID?
   /// What is known of who the sender is, beyond that name.
   public let recognition: Recognition
   /// Data of the application: the text of a JSON object. Hostile.
@@ -130,13 +138,14 @@ public struct Message: Sendable, Equatable {
 
   public init(
     channel: ChannelName?, id: MessageID, sender: PeerID, senderName: String, timestamp: String, body: Body,
-    json: String, cursor: UInt64, deliveredTo: [PeerID], recognition: Recognition = .none, ext: String? = nil,
-    replyTo: MessageReference? = nil
+    json: String, cursor: UInt64, deliveredTo: [PeerID], peer: PeerID? = nil, recognition: Recognition = .none,
+    ext: String? = nil, replyTo: MessageReference? = nil
   ) {
     self.recognition = recognition
     self.ext = ext
     self.replyTo = replyTo
     self.channel = channel
+    self.peer = peer
     self.id = id
     self.sender = sender
     self.senderName = senderName
@@ -344,6 +353,13 @@ public struct NodeStatus: Sendable, Equatable {
   }
 }
 
+/// Why a member of an owned channel tells somebody nothing.
+public enum RefusalReason: String, Sendable, CaseIterable {
+  case removed, banned
+  /// No invitation counts with which this node came.
+  case notAdmitted = "not_admitted"
+}
+
 /// What happens, as it happens.
 public enum NodeEvent: Sendable, Equatable {
   /// The connection state is another now; why, in a sentence for people.
@@ -359,11 +375,38 @@ public enum NodeEvent: Sendable, Equatable {
   /// A member has a name that looks like that of a person whom the user verified, and another key: somebody else, or
   /// the same person with a new device or a lost profile. To be shown loudly. Comes when they appear under the name.
   case impostor(ChannelName, Member, of: PeerID)
+  /// A member, or this node itself, showed a login token that the channel's organiser signed.
+  case tokenAccepted(ChannelName, PeerID, OrganiserWord)
+  /// What this member says is not shown, or this node's own messages are shown to nobody, in a channel that asks for
+  /// login tokens; why. Told once for each reason.
+  case tokenRefused(ChannelName, PeerID, TokenRefusal, isSelf: Bool)
+  /// This node's own login token ends within 30 s: log in with a new one (`Node.logIn(with:)`).
+  case tokenExpiring(LoginToken)
   /// A member is now known to have stored an own message.
   case delivered(ChannelName?, MessageID, to: PeerID)
   /// A message waited for this peer as long as it may (`NodeSettings.outboxSeconds`), in vain: it is no longer tried,
   /// and stays in this node's own history.
   case expired(MessageID, to: PeerID)
+  /// In a channel with an owner, somebody's role is another now.
+  case roleChanged(ChannelName, RoleChange)
+  /// These messages were shown and do not count: an act reached this node late. The history has them no more.
+  case voided(ChannelName, [MessageID])
+  /// These messages did not count when they came, and do now. They have earlier cursors than what was told since.
+  case counted(ChannelName, [Message])
+  /// What stands over the channel is something else, or nothing any more.
+  case announced(ChannelName, Announcement?)
+  /// The owner has closed the channel: nobody else says anything in it.
+  case closed(ChannelName)
+  /// The channel's secret is another now: what is said from here on is sealed under this generation of it.
+  case keysChanged(ChannelName, generation: UInt64)
+  /// This member tells this node nothing of the channel, and why.
+  case refused(ChannelName, by: PeerID, RefusalReason)
+  /// A member did more than one may (`NodeSettings.memberLimits`): it is slowed, or what is too much is let go. At most
+  /// once a minute for each member.
+  case memberOverLimit(ChannelName, PeerID, MemberExcess)
+  /// A member signed two different entries under one number: what it writes in this log from that number on is shown to
+  /// nobody any more, in the history either. All members are told, with the proof.
+  case equivocated(ChannelName, PeerID, Equivocation)
   /// This subscriber read too slowly: so many events are missing here. The messages among them, if it is of the kind
   /// that can miss any, come again from `events(since:)` with this cursor.
   case dropped(Int, since: UInt64)

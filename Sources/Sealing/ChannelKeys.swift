@@ -1,48 +1,57 @@
 import CSodium
 import ParleyHashing
 import ParleyVocabulary
-import Synchronization
 
-/// A channel's secret of 32 bytes and what is derived from it.
+/// A channel's secrets of 32 bytes and what is derived from them.
 ///
 /// - open secret = BLAKE2b-256(`parley/1/channel/open` ‖ name)
 /// - passphrase secret = Argon2id (RFC 9106, version 0x13; 3 passes, 65,536 KiB, one lane, 32 bytes) of the passphrase
 ///   with salt BLAKE2b-128(`parley/1/channel/salt` ‖ name)
-/// - ChannelID = BLAKE2b-256 under the secret of `parley/1/channel/id`
+/// - ChannelID = BLAKE2b-256 under the secret of `parley/1/channel/id`; for owned channels see `ChannelOwnership`
 /// - discovery key = BLAKE2b-256 under the secret of `parley/1/channel/discovery`
 /// - datagram key = BLAKE2b-256 under the secret of `parley/1/channel/datagram`
 /// - proof key = BLAKE2b-256 under the secret of `parley/1/channel/proof`
 ///
-/// The name is its UTF-8 bytes in NFC.
+/// The name is its UTF-8 bytes in NFC. An owned channel has one random secret after the other, its generations; the
+/// ChannelID is hashed into their keys behind the label.
+///
+/// A value: what another generation changes is another `ChannelKeys`.
 package final class ChannelKeys: Sendable {
   package static let secretByteCount = 32
   package static let passphraseByteCountMax = 1_024
+  /// Generations kept; beyond that the oldest go.
+  package static let generationCountMax = 64
+  /// How long an older generation is known after a newer one took its place, in milliseconds: 30 days. Who was away for
+  /// longer needs an invitation.
+  package static let generationAgeMax: UInt64 = 30 * 86_400_000
 
   package let name: ChannelName
   package let id: ChannelID
   /// The secret follows from the name: whoever guesses the name can read.
   package let isOpen: Bool
-  /// Four times 32 bytes: secret, discovery key, datagram key, proof key.
-  private let secrets: SecretBytes
-  /// Tags travel in clear: nothing secret. Each costs a hash, and stands in every datagram of its instance.
-  private let tags = Mutex<[Instance: UInt64]>([:])
-  private static let tagCountMax = 4_096
+  /// Of an owned channel.
+  package let ownership: ChannelOwnership?
+  /// Never empty; the first is the one to send under, the others newest first.
+  package let generations: [ChannelGeneration]
+
+  package var newest: ChannelGeneration { generations[0] }
 
   package init(name: ChannelName, secret: SecretBytes, isOpen: Bool) {
     precondition(secret.byteCount == Self.secretByteCount, "a channel's secret has 32 bytes")
     self.name = name
     self.isOpen = isOpen
+    ownership = nil
     id = secret.withBytes { ChannelID(bytes: Self.identifierBytes(of: $0))! }
-    secrets = SecretBytes(byteCount: 128) { place in
-      secret.withBytes { secret in
-        UnsafeMutableRawBufferPointer(rebasing: place[0..<32]).copyMemory(from: secret)
-        for (index, label) in ["discovery", "datagram", "proof"].enumerated() {
-          var stream = BLAKE2b.Stream(byteCount: 32, keyBytes: secret)
-          stream.update(Array("parley/1/channel/\(label)".utf8))
-          stream.finish(into: UnsafeMutableRawBufferPointer(rebasing: place[(index + 1) * 32..<(index + 2) * 32]))
-        }
-      }
-    }
+    generations = [ChannelGeneration(number: 0, secret: secret, channel: id, context: [])]
+  }
+
+  fileprivate init(name: ChannelName, ownership: ChannelOwnership, id: ChannelID, generations: [ChannelGeneration]) {
+    precondition(!generations.isEmpty, "a channel has a secret")
+    self.name = name
+    self.id = id
+    self.ownership = ownership
+    self.generations = generations
+    isOpen = false
   }
 
   /// The channel that anybody who knows its name can read.
@@ -76,43 +85,103 @@ package final class ChannelKeys: Sendable {
     return ChannelKeys(name: name, secret: secret, isOpen: false)
   }
 
-  /// A channel with a secret that nobody can guess, to be handed on in an invitation.
-  package static func random(name: ChannelName) -> ChannelKeys {
-    ChannelKeys(name: name, secret: SecretBytes(randomByteCount: secretByteCount), isOpen: false)
+  /// That of the newest generation.
+  package func withSecret<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result { newest.withSecret(body) }
+
+  /// What our datagrams carry, see `ChannelGeneration.tag(of:)`.
+  package func tag(of instance: Instance) -> UInt64 { newest.tag(of: instance) }
+
+  /// The generation that a datagram with this tag was sealed under.
+  package func generation(tag: UInt64, of instance: Instance) -> ChannelGeneration? {
+    generations.first { $0.tag(of: instance) == tag }
   }
 
-  /// What a datagram of `instance` carries so that members find the channel: the first 8 bytes, read big-endian, of
-  /// BLAKE2b-128 under the discovery key of the instance's 8 bytes. Tags of different instances cannot be linked.
-  package func tag(of instance: Instance) -> UInt64 {
-    if let known = tags.withLock({ $0[instance] }) { return known }
-    let tag = secrets.withBytes(32..<64) { key in
-      var stream = BLAKE2b.Stream(byteCount: 16, keyBytes: key)
-      stream.update(instance.bytes)
-      return stream.finish().prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
-    }
-    tags.withLock { tags in
-      if tags.count >= Self.tagCountMax { tags = [:] }
-      tags[instance] = tag
-    }
-    return tag
-  }
-
-  /// The secret itself, for the profile's file and for invitations.
-  package func withSecret<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-    secrets.withBytes(0..<32, body)
-  }
-
-  func withDatagramKey<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-    secrets.withBytes(64..<96, body)
-  }
-
-  func withProofKey<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-    secrets.withBytes(96..<128, body)
-  }
+  package func generation(_ id: GenerationID) -> ChannelGeneration? { generations.first { $0.id == id } }
 
   private static func identifierBytes(of secret: UnsafeRawBufferPointer) -> [UInt8] {
     var stream = BLAKE2b.Stream(byteCount: 32, keyBytes: secret)
     stream.update(Array("parley/1/channel/id".utf8))
     return stream.finish()
+  }
+}
+
+// MARK: Owned channels
+
+extension ChannelKeys {
+  /// A new channel of `founder`, with a random salt and secret.
+  package static func founded(name: ChannelName, by founder: PeerID) -> ChannelKeys {
+    let ownership = ChannelOwnership(founder: founder, salt: Sealing.randomBytes(ChannelOwnership.saltByteCount))!
+    return owned(name: name, ownership: ownership, number: 0, secret: SecretBytes(randomByteCount: secretByteCount))
+  }
+
+  /// The channel as somebody knows it who has one generation: from an invitation.
+  package static func owned(
+    name: ChannelName, ownership: ChannelOwnership, number: UInt64, secret: SecretBytes, statement: [UInt8] = []
+  ) -> ChannelKeys {
+    let id = ownership.id(of: name)
+    let generation = ChannelGeneration(
+      number: number, secret: secret, channel: id, context: id.bytes, statement: statement)
+    return ChannelKeys(name: name, ownership: ownership, id: id, generations: [generation])
+  }
+
+  /// From the profile's file, where they stand in order.
+  static func owned(
+    name: ChannelName, ownership: ChannelOwnership,
+    generations: [(number: UInt64, secret: SecretBytes, statement: [UInt8], replacedAt: UInt64?)]
+  ) -> ChannelKeys {
+    let id = ownership.id(of: name)
+    return ChannelKeys(
+      name: name, ownership: ownership, id: id,
+      generations: generations.map {
+        ChannelGeneration(
+          number: $0.number, secret: $0.secret, channel: id, context: id.bytes, statement: $0.statement,
+          replacedAt: $0.replacedAt)
+      })
+  }
+
+  /// A new secret; `state` gives the signed statement that it gets.
+  package func drawGeneration(number: UInt64, state: (GenerationID) -> [UInt8]) -> ChannelGeneration {
+    let drawn = makeGeneration(
+      number: number, secret: SecretBytes(randomByteCount: Self.secretByteCount), statement: [])
+    return drawn.stated(state(drawn.id))
+  }
+
+  /// With the founder's word for the first generation.
+  package func stated(_ state: (GenerationID) -> [UInt8]) -> ChannelKeys {
+    guard let ownership else { preconditionFailure("only owned channels have generations") }
+    return ChannelKeys(
+      name: name, ownership: ownership, id: id,
+      generations: [newest.stated(state(newest.id))] + generations.dropFirst())
+  }
+
+  /// A generation of this owned channel, to be added.
+  package func makeGeneration(number: UInt64, secret: SecretBytes, statement: [UInt8]) -> ChannelGeneration {
+    ChannelGeneration(number: number, secret: secret, channel: id, context: id.bytes, statement: statement)
+  }
+
+  /// With one generation more, sending under `current`, which is the new one or one of those known. `now` is in
+  /// milliseconds since 1970. What is too old goes.
+  package func adding(_ new: ChannelGeneration?, sendingUnder current: GenerationID, now: UInt64) -> ChannelKeys {
+    guard let ownership else { preconditionFailure("only owned channels have generations") }
+    var all = generations
+    if let new {
+      if let at = all.firstIndex(where: { $0.id == new.id }) {
+        // Known from an invitation: now it is known who made it.
+        if all[at].statement.isEmpty { all[at] = all[at].stated(new.statement) }
+      } else {
+        all.append(new)
+      }
+    }
+    guard let newest = all.first(where: { $0.id == current }) else {
+      preconditionFailure("the generation to send under is known")
+    }
+    let oldest = now - min(now, Self.generationAgeMax)
+    let older = all.filter { $0.id != current }
+      .map { $0.replacedAt == nil ? $0.replaced(at: now) : $0 }
+      .filter { $0.replacedAt! >= oldest }
+      .sorted { $0.id > $1.id }
+    return ChannelKeys(
+      name: name, ownership: ownership, id: id,
+      generations: [newest.replaced(at: nil)] + older.prefix(Self.generationCountMax - 1))
   }
 }

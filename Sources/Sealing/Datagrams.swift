@@ -79,15 +79,21 @@ package enum DatagramSealer {
       body += varint(sealed.count)
       body += sealed
     }
-    return channel.withDatagramKey { encrypt(body, header: header, key: $0, after: header) }
+    return channel.newest.withDatagramKey { encrypt(body, header: header, key: $0, after: header) }
   }
 
   /// The frames, or nil when `datagram` is no datagram of this channel.
   package static func open(_ datagram: [UInt8], channel: ChannelKeys) -> [UInt8]? {
-    guard let header = DatagramHeader.parse(datagram), header.tag == channel.tag(of: header.instance) else {
+    guard let header = DatagramHeader.parse(datagram) else { return nil }
+    return channel.generation(tag: header.tag, of: header.instance).flatMap { open(datagram, generation: $0) }
+  }
+
+  /// The frames, or nil when `datagram` was not sealed under this generation.
+  package static func open(_ datagram: [UInt8], generation: ChannelGeneration) -> [UInt8]? {
+    guard let header = DatagramHeader.parse(datagram), header.tag == generation.tag(of: header.instance) else {
       return nil
     }
-    return channel.withDatagramKey {
+    return generation.withDatagramKey {
       decrypt(datagram[DatagramHeader.byteCount...], header: datagram[..<DatagramHeader.byteCount], key: $0)
     }
   }

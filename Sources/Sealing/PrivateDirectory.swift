@@ -1,21 +1,45 @@
 import Glibc
 import ParleyHashing
+import Synchronization
 
 /// A directory that only its owner can use, held open: files are named relative to it, so nobody can swap it for
 /// another. Its files are mode 0600 and written whole: a temporary file, synced, then renamed, then the directory
 /// synced.
+///
+/// Once it has a seal, files are sealed: `PARLEYSF` ‖ 1 (1) ‖ what `RestKeys` makes of the file's bytes, with
+/// `parley/1/rest/file/` ‖ folder ‖ `/` ‖ name as associated data.
 final class PrivateDirectory: Sendable {
   static let temporaryPrefix = ".new-"
-  /// No file here is longer; a longer one is damaged.
-  static let fileByteCountMax = 4_096
+  /// No file here is longer; a longer one is damaged. An owned channel's with 64 generations has 36 KiB.
+  static let fileByteCountMax = 49_152
+  /// So much longer it is when it is sealed.
+  private static let sealedMoreMax = 64
+
+  private static let sealMark = Array("PARLEYSF".utf8) + [1]
+  /// Also in a sealed directory these are as they are: what the key is in, and a number.
+  static let plainNames: Set<String> = ["passphrase", "incarnation", "exported", "retired"]
+
+  struct SealState {
+    var keys: RestKeys
+    /// While files are being sealed or opened, some are and some are not.
+    var acceptsPlain: Bool
+  }
 
   let path: String
   /// Open until `deinit`.
   let descriptor: Int32
+  /// In the profile; empty for the home itself.
+  private let folder: String
+  let seal = Mutex<SealState?>(nil)
 
   /// Opens it, making it and what leads to it when missing. A symbolic link to a directory is followed.
-  init(path: String) throws(ProfileError) {
+  convenience init(path: String, folder: String = "") throws(ProfileError) {
     try Self.make(path)
+    try self.init(existing: path, folder: folder)
+  }
+
+  init(existing path: String, folder: String = "") throws(ProfileError) {
+    self.folder = folder
     let descriptor = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else {
       let code = errno
@@ -49,8 +73,58 @@ final class PrivateDirectory: Sendable {
 
   func path(of name: String) -> String { path + "/" + name }
 
-  /// The file's bytes in guarded memory, nil when there is no such file. An empty one is damaged: none is written here.
+  private func identity(of name: String) -> [UInt8] { Array("parley/1/rest/file/\(folder)/\(name)".utf8) }
+
+  /// What the file says, in guarded memory; nil when there is no such file.
   func read(_ name: String) throws(ProfileError) -> SecretBytes? {
+    guard let file = try readRaw(name) else { return nil }
+    let isSealed = file.byteCount > 9 && file.withBytes(0..<9) { $0.elementsEqual(Self.sealMark) }
+    guard let seal = seal.withLock({ $0 }), !Self.plainNames.contains(name) else {
+      if isSealed { throw .damaged(path: path(of: name), reason: "it is sealed, and the profile has no passphrase") }
+      return file
+    }
+    guard isSealed else {
+      if seal.acceptsPlain { return file }
+      throw .damaged(path: path(of: name), reason: "it is not sealed, and the profile has a passphrase")
+    }
+    let opened = file.withBytes(9..<file.byteCount) { seal.keys.openFile($0, as: identity(of: name)) }
+    guard let opened else { throw .damaged(path: path(of: name), reason: "its seal does not open") }
+    return opened
+  }
+
+  /// Replaces the file or makes it. After a crash there is the old one or the new one.
+  func write(_ bytes: SecretBytes, to name: String) throws(ProfileError) {
+    precondition((1...Self.fileByteCountMax).contains(bytes.byteCount), "a profile's files are small and not empty")
+    guard let seal = seal.withLock({ $0 }), !Self.plainNames.contains(name) else {
+      return try writeUnsealed(bytes, to: name)
+    }
+    let sealed = Self.sealMark + seal.keys.sealFile(bytes, as: identity(of: name))
+    try write(plain: sealed, to: name)
+  }
+
+  func writeUnsealed(_ bytes: SecretBytes, to name: String) throws(ProfileError) {
+    let outcome: Result<Void, ProfileError> = bytes.withBytes { bytes in
+      do throws(ProfileError) {
+        try writeRaw(bytes, to: name)
+        return .success(())
+      } catch { return .failure(error) }
+    }
+    try outcome.get()
+  }
+
+  /// Nothing in it is secret, or it is sealed already.
+  func write(plain bytes: [UInt8], to name: String) throws(ProfileError) {
+    let outcome: Result<Void, ProfileError> = bytes.withUnsafeBytes { bytes in
+      do throws(ProfileError) {
+        try writeRaw(bytes, to: name)
+        return .success(())
+      } catch { return .failure(error) }
+    }
+    try outcome.get()
+  }
+
+  /// The file's bytes as they are, nil when there is no such file. An empty one is damaged: none is written here.
+  private func readRaw(_ name: String) throws(ProfileError) -> SecretBytes? {
     let path = path(of: name)
     let file = openat(descriptor, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
     guard file >= 0 else {
@@ -63,7 +137,7 @@ final class PrivateDirectory: Sendable {
     guard fstat(file, &status) == 0 else { throw .system(path: path, operation: "look at", code: errno) }
     guard status.st_mode & S_IFMT == S_IFREG else { throw .damaged(path: path, reason: "it is not a file") }
     try Self.check(file, path: path)
-    guard (1...Self.fileByteCountMax).contains(Int(status.st_size)) else {
+    guard (1...Self.fileByteCountMax + Self.sealedMoreMax).contains(Int(status.st_size)) else {
       throw .damaged(path: path, reason: "it is \(status.st_size) bytes long")
     }
     var failure: Int32?
@@ -82,9 +156,7 @@ final class PrivateDirectory: Sendable {
     return bytes
   }
 
-  /// Replaces the file or makes it. After a crash there is the old one or the new one.
-  func write(_ bytes: UnsafeRawBufferPointer, to name: String) throws(ProfileError) {
-    precondition((1...Self.fileByteCountMax).contains(bytes.count), "a profile's files are small and not empty")
+  private func writeRaw(_ bytes: UnsafeRawBufferPointer, to name: String) throws(ProfileError) {
     let temporary = Self.temporaryPrefix + Sealing.randomBytes(8).map { String($0, radix: 16) }.joined(separator: "-")
     do throws(ProfileError) {
       try writeNew(bytes, to: temporary)

@@ -13,6 +13,12 @@ import Synchronization
 /// | `channels/…` | `PARLEYCH` ‖ 1 when open, else 0 (1) ‖ secret (32) ‖ ChannelID (32) ‖ name in UTF-8 |
 /// | `incarnation` | decimal and a line feed |
 /// | `display-name` | UTF-8 and a line feed |
+/// | `exported`, `retired` | a 1 and a line feed: the person was exported; and was seen elsewhere since |
+/// | `passphrase` | only with a passphrase: `PARLEYPW`, the master key as `PassphraseEnvelope` has it |
+///
+/// With a passphrase `identity`, `display-name` and `channels/…` are sealed, see `PrivateDirectory`.
+///
+/// For an owned channel's file see `OwnedChannelFile`.
 ///
 /// A channel's file is named with the base32 of BLAKE2b-128(`parley/1/file` ‖ ChannelID), so a listing says no names.
 package final class Profile: Sendable {
@@ -21,8 +27,8 @@ package final class Profile: Sendable {
   private static let channelHeadByteCount = 8 + 1 + 32 + 32
 
   package let identity: Identity
-  private let home: PrivateDirectory
-  private let channels: PrivateDirectory
+  let home: PrivateDirectory
+  let channels: PrivateDirectory
   /// Held until `release()` or `deinit`; the system gives it back when the process ends in any way.
   private let lock: ProfileLock
   private let incarnation = Mutex<Void>(())
@@ -38,13 +44,17 @@ package final class Profile: Sendable {
 
   /// Opens the profile, making it and its identity when there is none. An identity that is there but damaged is an
   /// error: a new one in its place would be another person.
-  package static func open(home path: String) throws(ProfileError) -> Profile {
+  ///
+  /// `passphrase` is that of the home: throws `.passphraseNeeded` without it where there is one, `.wrongPassphrase`,
+  /// and `.noPassphrase` where there is none. With it the call takes 64 MiB and some tenths of a second.
+  package static func open(home path: String, passphrase: [UInt8]? = nil) throws(ProfileError) -> Profile {
     Sealing.initialize()
     let home = try PrivateDirectory(path: path)
     let lock = try ProfileLock(in: home)
     _ = try home.names()
-    let channels = try PrivateDirectory(path: path + "/channels")
+    let channels = try PrivateDirectory(path: path + "/channels", folder: "channels")
     _ = try channels.names()
+    try unlock(home, channels, passphrase)
     let identity: Identity
     if let stored = try home.read("identity") {
       identity = try read(identity: stored, path: home.path(of: "identity"))
@@ -58,7 +68,7 @@ package final class Profile: Sendable {
   /// Lets another node use the home. Nothing may be written through this profile afterwards.
   package func release() { lock.release() }
 
-  private static func read(identity stored: SecretBytes, path: String) throws(ProfileError) -> Identity {
+  static func read(identity stored: SecretBytes, path: String) throws(ProfileError) -> Identity {
     guard stored.byteCount == 72 else {
       throw .damaged(path: path, reason: "it is \(stored.byteCount) bytes long, not 72")
     }
@@ -87,6 +97,7 @@ package final class Profile: Sendable {
 
 extension Profile {
   package func saveChannel(_ keys: ChannelKeys) throws(ProfileError) {
+    if let file = OwnedChannelFile.encode(keys) { return try channels.write(file, to: Self.fileName(of: keys.id)) }
     let name = Array(keys.name.text.utf8)
     let file = SecretBytes(byteCount: Self.channelHeadByteCount + name.count) { place in
       place.copyBytes(from: Self.channelMark + [keys.isOpen ? 1 : 0])
@@ -94,6 +105,12 @@ extension Profile {
       UnsafeMutableRawBufferPointer(rebasing: place[41...]).copyBytes(from: keys.id.bytes + name)
     }
     try channels.write(file, to: Self.fileName(of: keys.id))
+  }
+
+  /// Keeps what has changed of a channel that is saved; nothing when it has been left.
+  package func updateChannel(_ keys: ChannelKeys) throws(ProfileError) {
+    guard try channels.read(Self.fileName(of: keys.id)) != nil else { return }
+    try saveChannel(keys)
   }
 
   /// False when the channel was not saved.
@@ -119,6 +136,13 @@ extension Profile {
   private static func channel(
     _ file: SecretBytes, fileName: String, path: String
   ) throws(ProfileError) -> ChannelKeys {
+    if OwnedChannelFile.isOne(file) {
+      let keys = try OwnedChannelFile.decode(file, path: path)
+      guard Self.fileName(of: keys.id) == fileName else {
+        throw .damaged(path: path, reason: "its identifier and its file's name do not belong together")
+      }
+      return keys
+    }
     let nameByteCounts = 1...Limit.channelNameByteCountMax
     guard nameByteCounts.contains(file.byteCount - channelHeadByteCount) else {
       throw .damaged(path: path, reason: "it is \(file.byteCount) bytes long")
@@ -191,67 +215,5 @@ extension Profile {
       throw .damaged(path: home.path(of: name), reason: "it is not a line of UTF-8")
     }
     return String(text.dropLast())
-  }
-}
-
-extension PrivateDirectory {
-  func write(_ bytes: SecretBytes, to name: String) throws(ProfileError) {
-    let outcome: Result<Void, ProfileError> = bytes.withBytes { bytes in
-      do throws(ProfileError) {
-        try write(bytes, to: name)
-        return .success(())
-      } catch { return .failure(error) }
-    }
-    try outcome.get()
-  }
-}
-
-/// The right to use a home. `flock` belongs to this opening of the file, so a second one in the same process is refused
-/// too, and no subprocess inherits it.
-final class ProfileLock: Sendable {
-  /// Nil once released.
-  private let held: Mutex<Int32?>
-
-  init(in home: PrivateDirectory) throws(ProfileError) {
-    let path = home.path(of: "lock")
-    let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC
-    var descriptor = openat(home.descriptor, "lock", flags, mode_t(0o600))
-    let isReadOnly = descriptor < 0 && (errno == EROFS || errno == EACCES)
-    // Where nothing can be written, an earlier run's file serves: the lock is the system's, not the file's.
-    if isReadOnly { descriptor = openat(home.descriptor, "lock", O_RDONLY | O_NOFOLLOW | O_CLOEXEC) }
-    guard descriptor >= 0 else { throw .system(path: path, operation: "open", code: errno) }
-    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-      let code = errno
-      defer { close(descriptor) }
-      if code == EWOULDBLOCK { throw .inUse(path: home.path, processID: Self.processID(in: descriptor)) }
-      throw .system(path: path, operation: "lock", code: code)
-    }
-    let line = Array("\(getpid())\n".utf8)
-    // Also without the number it is locked: a full disk keeps nobody from reading what is there.
-    if !isReadOnly,
-      pwrite(descriptor, line, line.count, 0) != line.count || ftruncate(descriptor, off_t(line.count)) != 0,
-      errno != ENOSPC, errno != EDQUOT
-    {
-      let code = errno
-      close(descriptor)
-      throw .system(path: path, operation: "write", code: code)
-    }
-    held = Mutex(descriptor)
-  }
-
-  deinit { release() }
-
-  func release() {
-    held.withLock { held in
-      if let descriptor = held { close(descriptor) }
-      held = nil
-    }
-  }
-
-  private static func processID(in descriptor: Int32) -> Int32? {
-    var bytes = [UInt8](repeating: 0, count: 16)
-    let count = pread(descriptor, &bytes, bytes.count, 0)
-    guard count > 1, bytes[count - 1] == UInt8(ascii: "\n") else { return nil }
-    return Int32(String(decoding: bytes[..<(count - 1)], as: UTF8.self))
   }
 }

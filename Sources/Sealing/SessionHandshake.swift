@@ -6,6 +6,8 @@ package struct EstablishedSession: Sendable {
   package let instance: Instance
   /// The shared channels, at least one, in the order in which the initiator offered them.
   package let channels: [ChannelID]
+  /// The generation by which each was proved: the newest that both ends know.
+  package let generations: [ChannelID: GenerationID]
   package let purpose: SessionPurpose
   package let isInitiator: Bool
   package let suite: NoiseSuite
@@ -24,9 +26,12 @@ package struct EstablishedSession: Sendable {
 /// |---|---|---|
 /// | hello | initiator | preface (8) ‖ first message of Noise_NN_25519 (32, no payload) |
 /// | answer | responder | preface (8) ‖ second message (48, no payload) |
-/// | offer | initiator | frame: count (1, 1 to 64) ‖ a proof (32) for each channel it offers |
+/// | offer | initiator | frame: count (1, 1 to 64) ‖ a proof (32) for each generation it offers of its channels |
 /// | acceptance | responder | frame: count (1) ‖ a proof (32) for each shared channel, in that order ‖ identity (104) |
 /// | introduction | initiator | frame: identity (104) |
+///
+/// Offered are all channels' newest generations, then the next older one of each that has one, and so on while there is
+/// room. Of each channel the responder proves the first that it knows.
 ///
 /// See `SessionPreface`, `SessionProof`, `SessionIdentity` and `FrameSealer` for the parts. The first message of NN is
 /// the ephemeral key alone and the same for every suite. A responder that shares no channel says nothing after the
@@ -50,8 +55,18 @@ package struct SessionHandshake: Sendable {
     /// → `awaitingIntroduction`: the offer holds a shared channel and the acceptance is sent.
     case awaitingOffer(Agreed)
     /// → `finished`: the introduction is checked.
-    case awaitingIntroduction(Agreed, channels: [ChannelID])
+    case awaitingIntroduction(Agreed, shared: [Offered])
     case finished
+  }
+
+  /// A channel and one of its generations.
+  private struct Offered: Sendable {
+    let channel: ChannelID
+    let generation: ChannelGeneration
+
+    func proof(_ role: SessionRole, _ agreed: Agreed) -> [UInt8] {
+      SessionProof.make(generation, of: channel, role: role, h: agreed.h)
+    }
   }
 
   /// What both ends have once Noise is done.
@@ -145,11 +160,11 @@ package struct SessionHandshake: Sendable {
     case .awaitingAcceptance(var agreed):
       guard let payload = try Self.next(bytes, &agreed) else { return pause(at: .awaitingAcceptance(agreed)) }
       return try introduce(payload, agreed)
-    case .awaitingIntroduction(var agreed, let channels):
+    case .awaitingIntroduction(var agreed, let shared):
       guard let payload = try Self.next(bytes, &agreed) else {
-        return pause(at: .awaitingIntroduction(agreed, channels: channels))
+        return pause(at: .awaitingIntroduction(agreed, shared: shared))
       }
-      return ([], try finish(payload, agreed, channels: channels))
+      return ([], try finish(payload, agreed, shared: shared))
     }
   }
 
@@ -218,11 +233,24 @@ extension SessionHandshake {
       agreed = self.agreed(noise, own.purpose, suite, rest: buffer[Self.answerByteCount...])
     } catch { throw .noise(error) }
     buffer = []
-    let proofs = channels.flatMap { SessionProof.make($0, role: .initiator, h: agreed.h) }
-    let frame = try Self.seal([UInt8(channels.count)] + proofs, agreed)
+    let offered = offered
+    let proofs = offered.flatMap { $0.proof(.initiator, agreed) }
+    let frame = try Self.seal([UInt8(offered.count)] + proofs, agreed)
     step = .awaitingAcceptance(agreed)
     let next = try receive([])
     return (frame + next.send, next.established)
+  }
+
+  /// In the order of the offer.
+  private var offered: [Offered] {
+    var all: [Offered] = []
+    let depth = channels.map(\.generations.count).max() ?? 0
+    for age in 0..<depth {
+      for keys in channels where age < keys.generations.count {
+        all.append(Offered(channel: keys.id, generation: keys.generations[age]))
+      }
+    }
+    return Array(all.prefix(Limit.channelsPerNodeMax))
   }
 
   private func agreed(
@@ -265,18 +293,26 @@ extension SessionHandshake {
   ) throws(HandshakeError) -> (send: [UInt8], established: EstablishedSession?) {
     let (proofs, rest) = try Self.proofs(payload)
     guard rest.isEmpty else { throw .malformed(field: "bytes behind the proofs") }
-    let own = channels.map { (keys: $0, proof: SessionProof.make($0, role: .initiator, h: agreed.h)) }
-    var shared: [ChannelKeys] = []
+    let own = channels.flatMap { keys in
+      keys.generations.map { generation in
+        let offered = Offered(channel: keys.id, generation: generation)
+        return (offered: offered, proof: offered.proof(.initiator, agreed))
+      }
+    }
+    var shared: [Offered] = []
+    var seen: Set<Bytes32> = []
     for proof in proofs {
       guard let match = own.first(where: { SessionProof.isEqual(proof, $0.proof) }) else { continue }
-      guard !shared.contains(where: { $0.id == match.keys.id }) else { throw .falseProof }
-      shared.append(match.keys)
+      guard seen.insert(Bytes32(proof)!).inserted else { throw .falseProof }
+      // An older generation of what is shared already.
+      if shared.contains(where: { $0.channel == match.offered.channel }) { continue }
+      shared.append(match.offered)
     }
     guard !shared.isEmpty else { throw .noSharedChannel }
-    let answers = shared.flatMap { SessionProof.make($0, role: .responder, h: agreed.h) }
+    let answers = shared.flatMap { $0.proof(.responder, agreed) }
     let introduction = SessionIdentity.make(identity, instance: instance, role: .responder, h: agreed.h)
     let frame = try Self.seal([UInt8(shared.count)] + answers + introduction, agreed)
-    step = .awaitingIntroduction(agreed, channels: shared.map(\.id))
+    step = .awaitingIntroduction(agreed, shared: shared)
     let next = try receive([])
     return (frame + next.send, next.established)
   }
@@ -286,27 +322,28 @@ extension SessionHandshake {
     _ payload: [UInt8], _ agreed: Agreed
   ) throws(HandshakeError) -> (send: [UInt8], established: EstablishedSession?) {
     let (proofs, rest) = try Self.proofs(payload)
-    var shared: [ChannelID] = []
-    var candidates = channels[...]
+    var shared: [Offered] = []
+    var candidates = offered[...]
     for proof in proofs {
       // In the order of the offer, so each is looked for only behind the one before; a repeated one is not found.
-      let match = candidates.firstIndex { SessionProof.verify(Array(proof), $0, role: .responder, h: agreed.h) }
+      let match = candidates.firstIndex { SessionProof.isEqual(proof, $0.proof(.responder, agreed)) }
       guard let match else { throw .falseProof }
-      shared.append(candidates[match].id)
+      guard !shared.contains(where: { $0.channel == candidates[match].channel }) else { throw .falseProof }
+      shared.append(candidates[match])
       candidates = candidates[(match + 1)...]
     }
     let peer = try checked(rest, from: .responder, agreed)
     let frame = try Self.seal(
       SessionIdentity.make(identity, instance: instance, role: .initiator, h: agreed.h), agreed)
-    return (frame, established(peer, agreed, channels: shared, isInitiator: true))
+    return (frame, established(peer, agreed, shared, isInitiator: true))
   }
 
   /// The responder, with the introduction.
   private func finish(
-    _ payload: [UInt8], _ agreed: Agreed, channels: [ChannelID]
+    _ payload: [UInt8], _ agreed: Agreed, shared: [Offered]
   ) throws(HandshakeError) -> EstablishedSession {
     let peer = try checked(payload[...], from: .initiator, agreed)
-    return established(peer, agreed, channels: channels, isInitiator: false)
+    return established(peer, agreed, shared, isInitiator: false)
   }
 
   private func checked(
@@ -314,16 +351,18 @@ extension SessionHandshake {
   ) throws(HandshakeError) -> SessionIdentity {
     guard bytes.count == SessionIdentity.byteCount else { throw .malformed(field: "identity") }
     guard let peer = SessionIdentity(bytes, role: role, h: agreed.h) else { throw .falseIdentity }
-    guard peer.peer != identity.peerID else { throw .ourself }
+    guard peer.peer != identity.peerID else { throw .ourself(peer.instance) }
     if let expected, peer.peer != expected { throw .unexpectedPeer(expected: expected, found: peer.peer) }
     return peer
   }
 
   private func established(
-    _ peer: SessionIdentity, _ agreed: Agreed, channels: [ChannelID], isInitiator: Bool
+    _ peer: SessionIdentity, _ agreed: Agreed, _ shared: [Offered], isInitiator: Bool
   ) -> EstablishedSession {
     EstablishedSession(
-      peer: peer.peer, instance: peer.instance, channels: channels, purpose: agreed.purpose,
+      peer: peer.peer, instance: peer.instance, channels: shared.map(\.channel),
+      generations: Dictionary(uniqueKeysWithValues: shared.map { ($0.channel, $0.generation.id) }),
+      purpose: agreed.purpose,
       isInitiator: isInitiator, suite: agreed.suite, sender: agreed.sender,
       receiver: FrameOpener(continuing: agreed.receiver), handshakeHash: agreed.h)
   }

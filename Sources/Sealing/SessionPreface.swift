@@ -67,8 +67,8 @@ package enum HandshakeError: Error, Equatable, Sendable, CustomStringConvertible
   /// The signature is not by the PeerID beside it.
   case falseIdentity
   case unexpectedPeer(expected: PeerID, found: PeerID)
-  /// The other end is this very identity.
-  case ourself
+  /// The other end is this very identity: this run, met at an address of its own, or another one.
+  case ourself(Instance)
   /// An earlier call threw.
   case failedBefore
 

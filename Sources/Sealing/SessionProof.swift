@@ -22,17 +22,25 @@ package enum SessionPurpose: UInt8, Sendable {
 package enum SessionProof {
   package static let byteCount = 32
 
+  /// By the newest generation.
   package static func make(_ keys: ChannelKeys, role: SessionRole, h: [UInt8]) -> [UInt8] {
-    keys.withProofKey { key in
+    make(keys.newest, of: keys.id, role: role, h: h)
+  }
+
+  package static func make(
+    _ generation: ChannelGeneration, of channel: ChannelID, role: SessionRole, h: [UInt8]
+  ) -> [UInt8] {
+    generation.withProofKey { key in
       var stream = BLAKE2b.Stream(byteCount: byteCount, keyBytes: key)
       stream.update(Array("parley/1/proof".utf8))
       stream.update([role.rawValue])
-      stream.update(keys.id.bytes)
+      stream.update(channel.bytes)
       stream.update(h)
       return stream.finish()
     }
   }
 
+  /// By the newest generation.
   package static func verify(_ proof: [UInt8], _ keys: ChannelKeys, role: SessionRole, h: [UInt8]) -> Bool {
     isEqual(proof, make(keys, role: role, h: h))
   }

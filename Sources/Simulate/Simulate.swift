@@ -6,10 +6,12 @@ import ParleyVocabulary
 ///
 ///     ParleySimulate seeds FIRST COUNT STEP [--real-sealer]
 ///     ParleySimulate scale MEMBERS HOURS
+///     ParleySimulate rotation MEMBERS
 ///
 /// The first runs COUNT seeds, each STEP after the last. It says `run SEED` before each and `good SEED STEPS` or
 /// `bad SEED WHAT` after it, so that whoever reads knows which seed a crash belongs to. Exit status 1 when any was bad.
-/// The second prints a row of the table of scale, after a watch of so many simulated hours at 10 % loss.
+/// The second prints a row of the table of scale, after a watch of so many simulated hours at 10 % loss; the third what
+/// a removal and the new secret cost a channel of so many.
 @main
 enum Simulate {
   static func main() {
@@ -21,10 +23,15 @@ enum Simulate {
     {
       exit(scale(members, .seconds(Int(hours * 3_600))) ? 0 : 1)
     }
+    if arguments.first == "rotation", arguments.count == 2, let members = Int(arguments[1]),
+      (3...2_000).contains(members)
+    {
+      exit(rotation(members) ? 0 : 1)
+    }
     guard arguments.first == "seeds", arguments.count == 4, let first = UInt64(arguments[1]),
       let count = UInt64(arguments[2]), let step = UInt64(arguments[3]), step > 0, count < 1 << 40, first < 1 << 60
     else {
-      say("usage: ParleySimulate seeds FIRST COUNT STEP [--real-sealer] | scale MEMBERS HOURS")
+      say("usage: ParleySimulate seeds FIRST COUNT STEP [--real-sealer] | scale MEMBERS HOURS | rotation MEMBERS")
       exit(64)
     }
     exit(seeds(first, count, step, isReal ? .real : .fake) ? 0 : 1)
@@ -58,6 +65,19 @@ enum Simulate {
           + " crash=\(text(row.crash)) dead_host=\(text(row.deadHost)) watched=\(text(row.watched))"
           + " false_alarms=\(row.falseAlarmCount) steps=\(row.stepCount)")
       return true
+    } catch {
+      say("bad \(members) members: \(error)")
+      return false
+    }
+  }
+
+  private static func rotation(_ members: Int) -> Bool {
+    do {
+      let row = try RotationTrial(memberCount: members).run()
+      say(
+        "rotation members=\(members) known=\(row.known?.text ?? "-") mean_bytes=\(Int(row.meanByteCount))"
+          + " highest_bytes=\(Int(row.highestByteCount)) sessions=\(row.sessionCount) steps=\(row.stepCount)")
+      return row.known != nil
     } catch {
       say("bad \(members) members: \(error)")
       return false

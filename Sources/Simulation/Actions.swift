@@ -43,14 +43,14 @@ extension SimulatedNetwork {
     submit(id, channel, RaiseHandKind(isRaised: isRaised), isHidden: true)
   }
 
-  private func submit(_ id: SimulatedNodeID, _ channel: String, _ content: some MessageKind, isHidden: Bool) {
+  func submit(_ id: SimulatedNodeID, _ channel: String, _ content: some MessageKind, isHidden: Bool) {
     let node = nodes[id.index]
     let channel = self.channel(named: Self.name(channel))
     later(node) { process in
       guard process.openChannels.contains(channel) else { return }
       let request = node.takeRequest()
       node.application.open.insert(request)
-      let json = node.message(content, id: isHidden ? nil : node.takeMessageID())
+      let json = node.message(content, id: type(of: content).needsMessageID ? node.takeMessageID() : nil)
       process.post(
         .messaging(
           .submitted(

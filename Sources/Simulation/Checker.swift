@@ -139,6 +139,7 @@ struct Checker {
       node.application.failures[request] = failure
     case .entryStored(let channel, let entry, let cursor):
       node.application.unsynced.append(.entry(channel, entry, cursor: cursor))
+    case .governed: break
     case .synced(let cursor): synced(cursor, node, network)
     case .delivered(let channel, let log, let after, let through, let peer):
       let key = LogKey(author: node.peer, log: log)
@@ -150,6 +151,8 @@ struct Checker {
     case .peerMessage(let peer, let id, _, let cursor):
       let key = node.store.key(at: cursor) ?? .init(peer: peer, id: id, isOwn: false)
       node.application.unsynced.append(.peerMessage(key, cursor: cursor))
+    case .overLimit(_, let peer, let excess): network.violate("\(node.name) reports \(peer) for \(excess)")
+    case .equivocated(_, let proof): network.violate("\(node.name) has proof of two entries \(proof.number)")
     case .peerExpired(_, let id): network.violate("\(node.name) gives \(id) up, though its time is not over")
     case .peerDelivered(let peer, let id):
       if !isStored(id, from: node, at: peer, network) {

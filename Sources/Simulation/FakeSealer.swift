@@ -72,9 +72,12 @@ enum FakeSealer {
   }
 
   /// Holds for one channel, one session and one side of it.
-  static func proof(_ channel: ChannelID, session: UInt64, isInitiator: Bool) -> Bytes32 {
+  static func proof(
+    _ channel: ChannelID, session: UInt64, isInitiator: Bool, generation: GenerationID? = nil
+  ) -> Bytes32 {
     var hash = ShortHash("proof")
     hash.add(channel.value)
+    if let generation { hash.add(generation.hash) }
     hash.add(session)
     hash.add(isInitiator ? 1 : 0)
     return hash.bytes32

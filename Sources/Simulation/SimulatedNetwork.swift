@@ -38,6 +38,8 @@ public final class SimulatedNetwork {
     let from: Address
     let content: Content
     let byteCount: Int
+    /// Of an owned channel: under which it is sealed.
+    var generation: GenerationID?
 
     enum Content {
       case read([DatagramFrame])
@@ -63,6 +65,8 @@ public final class SimulatedNetwork {
   /// Real keys by channel, and every channel's identifier by its name.
   var channelKeys: [ChannelID: ChannelKeys] = [:]
   private(set) var channelIDs: [ChannelName: ChannelID] = [:]
+  /// Of channels with an owner.
+  var ownerships: [ChannelID: ChannelOwnership] = [:]
   var hosts: [[UInt8]: Int] = [:]
   var checker = Checker()
   private var stepsAtThisMoment = 0

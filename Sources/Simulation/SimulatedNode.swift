@@ -9,6 +9,8 @@ final class SimulatedNode {
   let sealer: NodeSealer
   var peer: PeerID { sealer.peer }
   let store: SimulatedStore
+  /// Of owned channels; on the disk.
+  var keyrings: [ChannelID: SimulatedKeyring] = [:]
   let clock: SimulatedClock
   let fault: SimulatedFault?
   unowned let network: SimulatedNetwork
@@ -207,6 +209,11 @@ final class SimulatedNode {
   func takeRequest() -> RequestID {
     nextRequest += 1
     return RequestID(nextRequest)
+  }
+
+  func isGenuine(_ grant: Grant, in channel: ChannelID) -> Bool {
+    sealer.verify(
+      grant.signature, grant.signedPart, context: Grant.context, channel, Grant.log, by: grant.inviter)
   }
 
   func takeMessageID() -> MessageID {

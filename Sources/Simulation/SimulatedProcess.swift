@@ -13,7 +13,7 @@ final class SimulatedProcess {
   private var links: LinksMachine
   private var login = LoginMachine()
   private(set) var membership: MembershipMachine
-  private var messaging: MessagingMachine
+  private(set) var messaging: MessagingMachine
   private var media = MediaMachine()
   private var inbox: [NodeEvent] = []
   private var isDraining = false
@@ -94,9 +94,18 @@ final class SimulatedProcess {
   }
 
   func heard(_ datagram: SimulatedNetwork.Datagram) {
-    guard openChannels.contains(datagram.channel), let frames = open(datagram) else { return }
+    guard openChannels.contains(datagram.channel) else { return }
+    if let generation = datagram.generation {
+      guard node.keyrings[datagram.channel]?.known[generation] != nil else { return }
+    } else if node.keyrings[datagram.channel] != nil {
+      return
+    }
+    guard let frames = open(datagram) else { return }
     if node.fault == .passesOnReplays { passOnReplays(frames, datagram.channel) }
-    post(.links(.datagramOpened(datagram.channel, datagram.instance, from: datagram.from, frames)))
+    post(
+      .links(
+        .datagramOpened(
+          datagram.channel, datagram.instance, from: datagram.from, frames, under: datagram.generation)))
   }
 
   func heard(_ bytes: [UInt8], _ link: LinkID, _ stream: StreamID, fromInitiator: Bool) {
@@ -108,10 +117,15 @@ final class SimulatedProcess {
     post(.links(.sessionMessage(link, message)))
     guard case .prove(let proofs) = message, streams[link] != nil else { return }
     guard let keys = network.streams[stream]?.keys else { return }
-    let proven = openChannels.filter {
-      proofs.contains(keys.proof($0, network.channelKeys[$0], isInitiator: fromInitiator))
+    var proven: [ChannelID] = []
+    var generations: [ChannelID: GenerationID] = [:]
+    for channel in openChannels.sorted() {
+      let own = self.proofs(channel, keys, isInitiator: fromInitiator)
+      guard let match = own.first(where: { proofs.contains($0.1) }) else { continue }
+      proven.append(channel)
+      generations[channel] = match.0
     }
-    if !proven.isEmpty { post(.links(.channelsProven(link, proven.sorted()))) }
+    if !proven.isEmpty { post(.links(.channelsProven(link, proven, generations: generations))) }
   }
 
   private func passOnReplays(_ frames: [DatagramFrame], _ channel: ChannelID) {
@@ -145,6 +159,9 @@ final class SimulatedProcess {
       if case .channelOpened(let channel) = event {
         openChannels.insert(channel)
         joinedAt[channel] = now
+        for event in node.keyrings[channel].map({ Self.restoring(channel, $0) }) ?? [] {
+          for effect in links.handle(event, at: now) where survives() { carryOut(effect) }
+        }
       }
       for effect in links.handle(event, at: now) where survives() { carryOut(effect) }
       if case .channelClosed(let channel) = event { openChannels.remove(channel) }
@@ -181,13 +198,13 @@ final class SimulatedProcess {
       let direct = node.fault == .lowersAcknowledgements ? said.map(lowered) : said
       if let direct { network.checker.says(direct, in: channel, node, network) }
       network.unicast(datagram(channel, frames, direct), from: node.index, to: address)
-    case .verify(let channel, let claim, let address):
+    case .verify(let channel, let claim, let address, let generation):
       let (author, instance, _) = claim.origin
       guard
         node.sealer.verify(
           claim.signed.signature, claim.signed.object, context: claim.context, channel, instance, by: author)
       else { return }
-      post(.links(.claimVerified(channel, claim, from: address)))
+      post(.links(.claimVerified(channel, claim, from: address, under: generation)))
     case .openDirect(let channel, let sealed, let address, let author, let instance):
       guard let text = openDirect(sealed, channel, from: author),
         let message = try? DirectMessage(decoding: text)
@@ -207,23 +224,32 @@ final class SimulatedProcess {
     case .prove(let link, let channels):
       guard let stream = streams[link], let keys = network.streams[stream]?.keys else { return }
       let isInitiator = link.value % 2 == 0
-      let proofs = channels.map { keys.proof($0, network.channelKeys[$0], isInitiator: isInitiator) }
-      send(.prove(proofs), link)
+      let proofs = channels.flatMap { self.proofs($0, keys, isInitiator: isInitiator).map(\.1) }
+      send(.prove(Array(proofs.prefix(Limit.channelsPerNodeMax))), link)
     case .close(let link, _):
       guard let stream = streams.removeValue(forKey: link) else { return }
       network.write(.closed("closed"), stream, from: link, node: node.index)
+    case .report(_, let peer, let excess): network.violate("\(node.name) reports \(peer) for \(excess)")
     case .wake(let instant): wake(.links, at: instant)
     case .tell(let event): post(event)
+    case .drawGeneration(let channel, let number): drawGeneration(channel, number)
+    case .checkGeneration(let channel, let signed, let secret, let peer):
+      checkGeneration(channel, signed, secret, from: peer)
+    case .sendUnder(let channel, let id): node.keyrings[channel]?.current = id
+    case .handOver(let link, let channel, let id): handOver(link, channel, id)
+    case .refusalHeard: break
     }
   }
 
-  private func send(_ message: SessionMessage, _ link: LinkID) {
+  func send(_ message: SessionMessage, _ link: LinkID) {
     let bytes = message.encoded
     precondition(bytes.count <= Limit.sealedPayloadByteCountMax - 16, "a session message fits one payload")
     switch message {
     case .peerStored(let id): network.checker.saysStored(id, on: link, node, network)
     case .direct(let channel, let parts): network.checker.says(parts, link, in: channel, node, network)
-    case .heads, .summary, .want, .entries, .peerMessage, .ping, .pong, .prove, .presence, .live, .closing: break
+    case .heads, .summary, .want, .entries, .peerMessage, .ping, .pong, .prove, .presence, .live, .closing,
+      .generation, .refused:
+      break
     }
     guard let stream = streams[link] else { return }
     network.write(.message(bytes), stream, from: link, node: node.index)
@@ -265,7 +291,7 @@ final class SimulatedProcess {
     guard let read = try? DatagramFrame.decodeAll(out.bytes) else { preconditionFailure("what is written can be read") }
     return .init(
       channel: channel, instance: instance, from: datagramAddress, content: .read(read),
-      byteCount: out.bytes.count + 60)
+      byteCount: out.bytes.count + 60, generation: node.keyrings[channel]?.current)
   }
 
   private func openDirect(_ sealed: [UInt8], _ channel: ChannelID, from author: PeerID) -> [UInt8]? {
@@ -279,6 +305,10 @@ final class SimulatedProcess {
     switch effect {
     case .restore(let channel):
       node.store.syncAll()
+      if let ownership = network.ownerships[channel] {
+        post(.messaging(.owned(channel, ownership)))
+        post(.messaging(.actsStored(channel, node.store.acts(channel))))
+      }
       let (logs, lamport) = node.store.restored(channel)
       let members = (node.store.members[channel] ?? [:]).values.sorted { $0.peer < $1.peer }
       let restored = LoginEvent.restored(channel, logs: logs, lamport: lamport, members: members)
@@ -320,6 +350,12 @@ final class SimulatedProcess {
       let isGenuine = node.sealer.verify(
         entry.signature, entry.signedPart, context: Entry.context, channel, entry.key.log, by: entry.key.author)
       post(.messaging(.entryVerified(channel, entry, isGenuine: isGenuine)))
+    case .readActs(let channel, let entries):
+      let acts = entries.flatMap { entry in Act.acts(of: entry) { node.isGenuine($0, in: channel) } }
+      for effect in messaging.handle(.actsRead(channel, acts), at: network.now) where survives() { carryOut(effect) }
+    case .loadActs(let channel, let authors):
+      let entries = node.store.acts(channel).filter { authors.contains($0.key.author) }
+      post(.messaging(.actsStored(channel, entries)))
     case .persist(let batch, let records): node.persist(records, batch: batch)
     case .load(let id, let channel, let ranges, let byteCountMax):
       let entries = node.store.load(channel, ranges, byteCountMax: byteCountMax)

@@ -230,6 +230,21 @@ final class SimulatedStore {
     }.sorted { $0.key < $1.key }
   }
 
+  func acts(_ channel: ChannelID) -> [Entry] {
+    (arrivals[channel] ?? []).map(\.entry).filter { Act.mayHoldActs($0) }
+  }
+
+  /// How far an author's logs go without a gap, but not beyond a Lamport time above `lamportMax`.
+  func heads(of author: PeerID, in channel: ChannelID, lamportMax: UInt64) -> ActHeads {
+    var heads: [Instance: UInt64] = [:]
+    for (key, rows) in logs[channel] ?? [:] where key.author == author {
+      var number = floors[channel]?[key] ?? 0
+      while let row = rows[number + 1], row.entry.lamport <= lamportMax { number += 1 }
+      heads[key.log] = number
+    }
+    return ActHeads(heads)
+  }
+
   /// As people read it.
   func history(_ channel: ChannelID) -> [Entry] {
     let entries = (arrivals[channel] ?? []).map(\.entry)

@@ -26,6 +26,8 @@ struct Stream {
   /// The dialler's, the accepter's.
   var ends: [End]
   let channels: [ChannelID]
+  /// By which owned channels were proved.
+  let generations: [ChannelID: GenerationID]
   var keys: SessionKeys
 }
 
@@ -69,17 +71,23 @@ extension SimulatedNetwork {
       guard let process = nodes[target].process, process.tcpPort == attempt.address.port,
         attempt.expecting == nil || attempt.expecting == nodes[target].peer
       else { return fail("refused", after: delay() + delay()) }
-      let shared = attempt.channels.filter(process.openChannels.contains)
+      let dialler = nodes[attempt.from].process!
+      let offered = attempt.channels.filter(process.openChannels.contains)
+      let generations = process.generations(sharedWith: dialler, offered)
+      // Of an owned channel both must know a generation.
+      let shared = offered.filter { generations[$0] != nil || nodes[target].keyrings[$0] == nil }
       guard !shared.isEmpty, target != attempt.from else { return fail("nothing shared", after: delay() + delay()) }
       nodes[attempt.from].traffic.dialled()
       nodes[target].traffic.accepted()
-      return connect(attempt, target, shared)
+      return connect(attempt, target, shared, generations)
     }
     guard number < Self.dialDistances.count else { return fail("no answer", after: .milliseconds(0)) }
     schedule(.dial(attempt, number: number + 1), after: Self.dialDistances[number])
   }
 
-  private func connect(_ attempt: DialAttempt, _ target: Int, _ shared: [ChannelID]) {
+  private func connect(
+    _ attempt: DialAttempt, _ target: Int, _ shared: [ChannelID], _ generations: [ChannelID: GenerationID]
+  ) {
     let id = StreamID(value: nextStream)
     nextStream += 1
     let opensAt = now + delay() + delay()
@@ -94,7 +102,7 @@ extension SimulatedNetwork {
         .init(
           node: target, run: nodes[target].run, link: process.takeAcceptedLink(), instance: process.instance,
           address: Address(host: process.host, port: process.tcpPort), clearAt: opensAt),
-      ], channels: shared.sorted(), keys: agree(id, attempt, target))
+      ], channels: shared.sorted(), generations: generations, keys: agree(id, attempt, target))
     dialler.streams[attempt.link] = id
     queue.add(.accepted(id), at: acceptedAt)
     queue.add(
@@ -123,7 +131,7 @@ extension SimulatedNetwork {
     let other = stream.ends[1 - side]
     return SessionFacts(
       peer: nodes[other.node].peer, instance: other.instance, channels: stream.channels, isInitiator: side == 0,
-      remote: other.address)
+      remote: other.address, generations: stream.generations)
   }
 
   func accept(_ id: StreamID) {

@@ -45,7 +45,9 @@ final class LoopExecutor: SerialExecutor, TaskExecutor, @unchecked Sendable {
 
   init() throws(SocketError) {
     try SocketError.check(uv_loop_init(loop), "open an event loop")
-    try SocketError.check(uv_async_init(loop, async) { LoopExecutor.of($0!).beginEnd() }, "open an event descriptor")
+    let made = uv_async_init(loop, async) { LoopExecutor.of($0!).beginEnd() }
+    if made < 0 { _ = uv_loop_close(loop) }
+    try SocketError.check(made, "open an event descriptor")
     _ = uv_prepare_init(loop, prepare)
     _ = uv_check_init(loop, check)
     let me = Unmanaged.passUnretained(self).toOpaque()

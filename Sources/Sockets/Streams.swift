@@ -5,6 +5,16 @@ import ParleyVocabulary
 
 enum StreamLimit {
   static let acceptedConnectionCountMax = 512
+  /// Descriptors that the store, files that are served, dials and sockets for datagrams may need.
+  static let descriptorReserve = 64
+  /// Beyond the limit so many more are taken while those that make room for them are being closed.
+  static let acceptedWhileClosingMax = 16
+
+  /// How many connections of others are held where a process may have so many descriptors: half of what is left, for
+  /// what they ask needs descriptors, too.
+  static func acceptedCountMax(descriptorCountMax: Int) -> Int {
+    min(acceptedConnectionCountMax, max(8, (descriptorCountMax - descriptorReserve) / 2))
+  }
   static let backlogCountMax: CInt = 128
   static let dialTimeMax = Span.seconds(3)
   /// How long a closing connection may go without the other side taking a byte.
@@ -60,8 +70,9 @@ final class Listener: StreamHandle {
       try adopt(descriptor)
       // An error here, such as no free descriptor, concerns one caller; libuv goes on listening.
       let result = uv_listen(stream, StreamLimit.backlogCountMax) { server, status in
-        guard status == 0 else { return }
-        LoopHandle.owner(of: server, as: Listener.self).accept()
+        let owner = LoopHandle.owner(of: server, as: Listener.self)
+        if status == 0 { return owner.accept() }
+        if status == UV_EMFILE.rawValue || status == UV_ENFILE.rawValue { owner.transport.deliver(.starved) }
       }
       try SocketError.check(result, "listen on \(bound)")
     } catch {
@@ -72,8 +83,9 @@ final class Listener: StreamHandle {
 
   private func accept() {
     let connection = Connection(transport.nextAcceptedID(), transport, isAccepted: true)
+    if transport.acceptedCount >= transport.acceptedCountMax { transport.deliver(.starved) }
     guard uv_accept(stream, connection.stream) == 0, let from = connection.peerAddress,
-      transport.acceptedCount < StreamLimit.acceptedConnectionCountMax
+      transport.acceptedCount < transport.acceptedCountMax + StreamLimit.acceptedWhileClosingMax
     else {
       connection.close()
       return

@@ -37,15 +37,22 @@ package final class UVTransport: Transport, @unchecked Sendable {
   private var links: Links?
   private var connections: [ConnectionID: Connection] = [:]
   private(set) var acceptedCount = 0
+  let acceptedCountMax: Int
   private var dialledIDCount: UInt64 = 0
   private var acceptedIDCount: UInt64 = 0
   private var wakeTimer: LoopTimer?
   private var deadlineTimer: LoopTimer?
   private var wakeInstant: Instant?
 
-  /// Starts the loop's thread; traps when the system has neither descriptors nor memory for it.
-  package init() {
-    do throws(SocketError) { loop = try LoopExecutor() } catch { preconditionFailure("\(error)") }
+  /// Starts the loop's thread; throws when the system has neither descriptors nor memory for it.
+  package init() throws(TransportError) {
+    do throws(SocketError) { loop = try LoopExecutor() } catch { throw .system(error.description) }
+    acceptedCountMax = StreamLimit.acceptedCountMax(descriptorCountMax: Self.descriptorCountMax)
+  }
+
+  private static var descriptorCountMax: Int {
+    var limit = rlimit()
+    return getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 ? Int(clamping: limit.rlim_cur) : 1_024
   }
 
   deinit { loop.end() }

@@ -29,8 +29,9 @@ extension Store {
       ON CONFLICT (peer) DO UPDATE
       SET verified = excluded.verified, name = excluded.name, verified_at = excluded.verified_at,
         blocked = excluded.blocked
-      """, .key(contact.peer.value), .flag(contact.verifiedName != nil), .text(contact.verifiedName ?? ""),
-      .integer(contact.verifiedAt), .flag(contact.isBlocked))
+      """, .key(contact.peer.value), .flag(contact.verifiedName != nil),
+      cells.text(contact.verifiedName ?? "", .contactName(contact.peer)), .integer(contact.verifiedAt),
+      .flag(contact.isBlocked))
   }
 
   /// By PeerID.
@@ -38,8 +39,10 @@ extension Store {
     try database.rows(
       "SELECT peer, verified, name, verified_at, blocked FROM contacts ORDER BY peer"
     ) { (row) throws(StoreError) in
-      StoredContact(
-        peer: PeerID(try row.key(0)), verifiedName: row.flag(1) ? row.text(2) : nil, verifiedAt: row.integer(3),
+      let peer = PeerID(try row.key(0))
+      return StoredContact(
+        peer: peer, verifiedName: row.flag(1) ? cells.string(row.text(2), .contactName(peer)) : nil,
+        verifiedAt: row.integer(3),
         isBlocked: row.flag(4))
     }
   }

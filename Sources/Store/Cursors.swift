@@ -90,7 +90,7 @@ extension Store {
       "SELECT cursor, peer, own, id, json FROM peer_messages WHERE cursor > ? ORDER BY cursor LIMIT ?",
       [.clamped(cursor), .clamped(Self.pageRowCountMax)]
     ) { (row) throws(StoreError) in
-      let message = try Self.peerMessage(row)
+      let message = try self.peerMessage(row)
       guard page.items.isEmpty || message.json.count <= left else {
         page.isLast = false
         return false

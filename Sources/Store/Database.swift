@@ -27,6 +27,7 @@ final class Database {
   private(set) var log: LogSync?
   /// What `synchronous` stands at: FULL, or NORMAL, which leaves syncing commits to `log`.
   private var syncsCommits = true
+  private var isClosed = false
 
   /// Opens an existing file for writing.
   init(path: String, busyMilliseconds: Int32) throws(StoreError) {
@@ -86,9 +87,24 @@ final class Database {
   }
 
   deinit {
-    for statement in statements.values { sqlite3_finalize(statement) }
-    sqlite3_close_v2(handle)
+    close()
     if log != nil { LogSync.forgetMarkWithoutLog(path: path) }
+  }
+
+  /// Nothing may be asked afterwards.
+  func close() {
+    if isClosed { return }
+    isClosed = true
+    for statement in statements.values { sqlite3_finalize(statement) }
+    statements = [:]
+    sqlite3_close_v2(handle)
+  }
+
+  /// Before `watchLog`: brings the log into the file when it has so many frames.
+  func checkpointIfLong(frameCount: UInt32) throws(StoreError) {
+    var status = stat()
+    guard stat(path + "-wal", &status) == 0, status.st_size > Int(frameCount) * File.pageByteCount else { return }
+    try checkpoint(isEmptied: true)
   }
 
   /// From now on each commit is told to `log`.

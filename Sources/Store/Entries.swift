@@ -38,8 +38,9 @@ extension Store {
       INSERT INTO entries (cursor, log, number, lamport, hidden, stored_at, channel, author, instance, bytes)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (log, number) DO NOTHING
       """,
-      .bits(cursor), .integer(head.row), number, lamport, .flag(entry.isHidden), .integer(batchAge),
-      .integer(channel), .key(entry.key.author.value), .log(entry.key.log), .blob(entry.bytes))
+      .bits(cursor), .integer(head.row), number, lamport, .integer(entry.isKept ? 2 : entry.isHidden ? 1 : 0),
+      .integer(batchAge), .integer(channel), .key(entry.key.author.value), .log(entry.key.log),
+      cells.blob(entry.bytes, .entry(entry.channel, entry.key, entry.number)))
     guard database.changeCount > 0 else { return 0 }
     lastCursor = cursor
     try advance(&head, past: entry.number)
@@ -254,6 +255,58 @@ extension Store {
       """, .integer(row), .clamped(cursor), .clamped(max(0, limit)), read: entry)
   }
 
+  /// Those that are never too old, stored after `cursor`, by cursor.
+  package func keptEntries(
+    in channel: ChannelID, after cursor: UInt64, limit: Int
+  ) throws(StoreError) -> [StoredEntry] {
+    guard let row = try row(of: channel) else { return [] }
+    return try database.rows(
+      """
+      SELECT cursor, channel, author, instance, number, lamport, hidden, bytes FROM entries
+      WHERE channel = ? AND cursor > ? AND hidden = 2 ORDER BY cursor LIMIT ?
+      """, .integer(row), .clamped(cursor), .clamped(max(0, limit)), read: entry)
+  }
+
+  /// Hidden entries of one log before a number, falling.
+  package func hiddenEntries(
+    in channel: ChannelID, of key: LogKey, before number: UInt64, limit: Int
+  ) throws(StoreError) -> [StoredEntry] {
+    guard let row = try row(of: channel), let head = try head(of: LogPlace(channel: row, key: key)) else { return [] }
+    return try database.rows(
+      """
+      SELECT cursor, channel, author, instance, number, lamport, hidden, bytes FROM entries
+      WHERE log = ? AND number < ? AND hidden <> 0 ORDER BY number DESC LIMIT ?
+      """, .integer(head.row), .clamped(number), .clamped(max(0, limit)), read: entry)
+  }
+
+  /// An author's logs and how far each goes without a gap, but not beyond the first entry whose Lamport time is above
+  /// `lamportMax`.
+  package func heads(
+    of author: PeerID, in channel: ChannelID, lamportMax: UInt64
+  ) throws(StoreError) -> [Instance: UInt64] {
+    guard let row = try row(of: channel) else { return [:] }
+    try writeHeads()
+    let logs = try database.rows(
+      "SELECT id, instance, contiguous, lamport_max FROM logs WHERE channel = ? AND author = ?", .integer(row),
+      .key(author.value)
+    ) { (row) throws(StoreError) in
+      (row: row.integer(0), log: try row.log(1), contiguous: row.bits(2), lamportMax: row.bits(3))
+    }
+    var heads: [Instance: UInt64] = [:]
+    for log in logs {
+      var number = log.contiguous
+      if log.lamportMax > lamportMax {
+        let first = try database.first(
+          "SELECT min(number) FROM entries WHERE log = ? AND lamport > ?", .integer(log.row), .clamped(lamportMax)
+        ) { $0.bits(0) }
+        // 0 where there is none.
+        if let first, first > 0 { number = min(number, first - 1) }
+      }
+      heads[log.log] = number
+    }
+    return heads
+  }
+
   /// Of each log its hidden entry with the highest number, by author and log.
   package func lastHiddenEntries(in channel: ChannelID) throws(StoreError) -> [StoredEntry] {
     guard let row = try row(of: channel) else { return [] }
@@ -266,9 +319,11 @@ extension Store {
   }
 
   func entry(_ row: Row) throws(StoreError) -> StoredEntry {
-    StoredEntry(
-      channel: try channel(row: row.integer(1)),
-      key: LogKey(author: PeerID(try row.key(2)), log: try row.log(3)), number: row.bits(4), lamport: row.bits(5),
-      isHidden: row.flag(6), bytes: row.blob(7), cursor: row.bits(0))
+    let channel = try channel(row: row.integer(1))
+    let key = LogKey(author: PeerID(try row.key(2)), log: try row.log(3))
+    let number = row.bits(4)
+    return StoredEntry(
+      channel: channel, key: key, number: number, lamport: row.bits(5), isHidden: row.flag(6),
+      isKept: row.integer(6) == 2, bytes: cells.bytes(row.blob(7), .entry(channel, key, number)), cursor: row.bits(0))
   }
 }

@@ -7,6 +7,7 @@ struct Opening {
     var setAside: String?
     var setAsideReason: String?
     var salvaged = Salvaged()
+    var isCompactionDue = false
   }
 
   /// What was there before SQLite touched it.
@@ -22,6 +23,9 @@ struct Opening {
   let migrations: [Migration]
   let busyMilliseconds: Int32
   let clocks: StoreClocks
+  var seal: (any StoreSeal)?
+  /// With a seal: whether it is to be sealed, or the seal is for opening what is.
+  var isSealedAfterwards = true
 
   /// Beside the file itself: write-ahead log, shared memory of earlier settings, rollback journal of the first moments,
   /// how far the log was synced.
@@ -32,7 +36,7 @@ struct Opening {
     // A salvage was cut short after the damaged file had been moved: the new one is not in its place yet.
     if let begun = note.read(), access(path, F_OK) != 0 { return try replace(begun, note, checks) }
     do throws(StoreError) {
-      let opened = Opened(database: try attempt(path: path))
+      let opened = try attempt(path: path)
       note.remove()
       return opened
     } catch {
@@ -57,6 +61,7 @@ struct Opening {
     guard version == migrations.count else {
       throw .readOnly(path: path, reason: "it is of an older format, and bringing it to this one needs writing")
     }
+    try Resealing.checkForReading(database, seal)
     return Opened(database: database)
   }
 
@@ -77,19 +82,48 @@ struct Opening {
     let salvaged = try fill(new, from: begun.aside, checks)
     guard rename(new, path) == 0 else { throw Self.systemFailure(path: new) }
     syncFolder(of: path)
-    let database = try attempt(path: path)
+    var opened = try attempt(path: path)
     note.remove()
-    return Opened(database: database, setAside: begun.aside, setAsideReason: begun.reason, salvaged: salvaged)
+    opened.setAside = begun.aside
+    opened.setAsideReason = begun.reason
+    opened.salvaged = salvaged
+    return opened
   }
 
   /// Closed on return, so all in the one file and synced.
   private func fill(_ new: String, from aside: String, _ checks: SalvageChecks?) throws(StoreError) -> Salvaged {
-    let store = try Store(Opened(database: try attempt(path: new)), clocks: clocks)
-    return try Salvage.fill(store, from: aside, checks: checks)
+    let store = try Store(try attempt(path: new), clocks: clocks, seal: seal)
+    return try Salvage.fill(store, from: aside, checks: checks, seal: seal)
   }
 
-  private func attempt(path: String) throws(StoreError) -> Database {
+  private func attempt(path: String) throws(StoreError) -> Opened {
     let found = try Self.prepareFile(path: path)
+    var opened = Opened(database: try connect(path: path, found))
+    do throws(StoreError) {
+      guard try Resealing.settle(opened.database, seal, isSealed: seal != nil && isSealedAfterwards, found.isNew) else {
+        try Resealing.writeCompact(opened.database)
+        try opened.database.checkpoint(isEmptied: true)
+        opened.database.checkpointsOnClose(true)
+        opened.database.close()
+        try Resealing.takeCompact(path: path)
+        opened = Opened(database: try connect(path: path, try Self.prepareFile(path: path)))
+        return try watched(opened)
+      }
+    } catch {
+      // All is as it should be but for what is in free pages.
+      guard case .full = error, try Resealing.isCompactionDue(opened.database) else { throw error }
+      opened.isCompactionDue = true
+    }
+    return try watched(opened)
+  }
+
+  private func watched(_ opened: Opened) throws(StoreError) -> Opened {
+    try opened.database.watchLog()
+    opened.database.checkpointsOnClose(true)
+    return opened
+  }
+
+  private func connect(path: String, _ found: Found) throws(StoreError) -> Database {
     do throws(StoreError) {
       // SQLite takes a log for ended where it is damaged, and would write over what follows.
       if found.hasLog, LogScan.isDamaged(path: path) {
@@ -98,8 +132,6 @@ struct Opening {
       let database = try Database(path: path, busyMilliseconds: busyMilliseconds)
       try Self.configure(database, found: found, migrations: migrations)
       try Schema.migrate(database, through: migrations)
-      try database.watchLog()
-      database.checkpointsOnClose(true)
       return database
     } catch {
       // Nothing was ever acknowledged from a file this call made; left behind empty it would look damaged next time.

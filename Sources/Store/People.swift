@@ -9,7 +9,8 @@ extension Store {
       INSERT INTO peer_messages (cursor, peer, own, id, stored_at, json) VALUES (?, ?, ?, ?, ?, ?)
       ON CONFLICT (peer, own, id) DO NOTHING
       """, .bits(cursor), .key(message.peer.value), .flag(message.isOwn), .text(message.id.text),
-      .integer(batchAge), .blob(message.json))
+      .integer(batchAge),
+      cells.blob(message.json, .peerMessage(message.peer, isOwn: message.isOwn, message.id)))
     guard database.changeCount > 0 else { return 0 }
     lastCursor = cursor
     return cursor
@@ -18,7 +19,8 @@ extension Store {
   func add(_ item: OutboxItem) throws(StoreError) {
     try database.run(
       "INSERT INTO outbox (peer, id, queued_at, json) VALUES (?, ?, ?, ?) ON CONFLICT (peer, id) DO NOTHING",
-      .key(item.peer.value), .text(item.id.text), .integer(batchAge), .blob(item.json))
+      .key(item.peer.value), .text(item.id.text), .integer(batchAge),
+      cells.blob(item.json, .outbox(item.peer, item.id)))
   }
 
   func removeFromOutbox(_ peer: PeerID, _ id: MessageID) throws(StoreError) {
@@ -29,14 +31,24 @@ extension Store {
   package func peerMessages(limit: Int) throws(StoreError) -> [StoredPeerMessage] {
     try database.rows(
       "SELECT cursor, peer, own, id, json FROM peer_messages ORDER BY cursor DESC LIMIT ?", .clamped(max(0, limit)),
-      read: Self.peerMessage)
+      read: peerMessage)
+  }
+
+  /// Those between this node and `peer` before `cursor` (nil: the last ones), the newest first.
+  package func peerMessages(
+    with peer: PeerID, before cursor: UInt64?, limit: Int
+  ) throws(StoreError) -> [StoredPeerMessage] {
+    try database.rows(
+      """
+      SELECT cursor, peer, own, id, json FROM peer_messages WHERE peer = ? AND cursor < ? ORDER BY cursor DESC LIMIT ?
+      """, .key(peer.value), .clamped(cursor ?? .max), .clamped(max(0, limit)), read: peerMessage)
   }
 
   /// Those stored after `cursor`, by cursor.
   package func peerMessagesAfter(cursor: UInt64, limit: Int) throws(StoreError) -> [StoredPeerMessage] {
     try database.rows(
       "SELECT cursor, peer, own, id, json FROM peer_messages WHERE cursor > ? ORDER BY cursor LIMIT ?",
-      .clamped(cursor), .clamped(max(0, limit)), read: Self.peerMessage)
+      .clamped(cursor), .clamped(max(0, limit)), read: peerMessage)
   }
 
   /// Whether a message that `peer` wrote is stored.
@@ -48,31 +60,35 @@ extension Store {
 
   /// In the order in which they were added.
   package func outbox() throws(StoreError) -> [OutboxItem] {
-    try database.rows("SELECT peer, id, json, queued_at FROM outbox ORDER BY place", read: Self.outboxItem)
+    try database.rows("SELECT peer, id, json, queued_at FROM outbox ORDER BY place", read: outboxItem)
   }
 
   package func outbox(for peer: PeerID) throws(StoreError) -> [OutboxItem] {
     try database.rows(
       "SELECT peer, id, json, queued_at FROM outbox WHERE peer = ? ORDER BY place", .key(peer.value),
-      read: Self.outboxItem)
+      read: outboxItem)
   }
 
   /// Bytes of JSON that wait.
   package var outboxByteCount: Int {
     get throws(StoreError) {
-      try database.first("SELECT ifnull(sum(length(json)), 0) FROM outbox") { Int($0.integer(0)) } ?? 0
+      let more = cells.seal == nil ? 0 : Cells.overheadByteCount
+      return try database.first("SELECT ifnull(sum(length(json)), 0), count(*) FROM outbox") {
+        Int($0.integer(0)) - more * Int($0.integer(1))
+      } ?? 0
     }
   }
 
-  static func peerMessage(_ row: Row) throws(StoreError) -> StoredPeerMessage {
-    StoredPeerMessage(
-      peer: PeerID(try row.key(1)), isOwn: row.flag(2), id: try row.messageID(3), json: row.blob(4),
+  func peerMessage(_ row: Row) throws(StoreError) -> StoredPeerMessage {
+    let (peer, isOwn, id) = (PeerID(try row.key(1)), row.flag(2), try row.messageID(3))
+    return StoredPeerMessage(
+      peer: peer, isOwn: isOwn, id: id, json: cells.bytes(row.blob(4), .peerMessage(peer, isOwn: isOwn, id)),
       cursor: row.bits(0))
   }
 
-  private static func outboxItem(_ row: Row) throws(StoreError) -> OutboxItem {
-    OutboxItem(
-      peer: PeerID(try row.key(0)), id: try row.messageID(1), json: row.blob(2), queuedAt: row.integer(3))
+  private func outboxItem(_ row: Row) throws(StoreError) -> OutboxItem {
+    let (peer, id) = (PeerID(try row.key(0)), try row.messageID(1))
+    return OutboxItem(peer: peer, id: id, json: cells.bytes(row.blob(2), .outbox(peer, id)), queuedAt: row.integer(3))
   }
 }
 
@@ -85,7 +101,8 @@ extension Store {
       INSERT INTO members (channel, peer, name, online, incarnation) VALUES (?, ?, ?, ?, ?)
       ON CONFLICT (channel, peer) DO UPDATE
       SET name = excluded.name, online = excluded.online, incarnation = excluded.incarnation
-      """, .integer(try rowMade(for: member.channel)), .key(member.peer.value), .text(member.displayName),
+      """, .integer(try rowMade(for: member.channel)), .key(member.peer.value),
+      cells.text(member.displayName, .memberName(member.channel, member.peer)),
       .flag(member.isOnline), incarnation)
   }
 
@@ -106,8 +123,10 @@ extension Store {
     return try database.rows(
       "SELECT peer, name, online, incarnation FROM members WHERE channel = ? ORDER BY peer", .integer(row)
     ) { (row) throws(StoreError) in
-      StoredMember(
-        channel: channel, peer: PeerID(try row.key(0)), displayName: row.text(1), isOnline: row.flag(2),
+      let peer = PeerID(try row.key(0))
+      return StoredMember(
+        channel: channel, peer: peer, displayName: cells.string(row.text(1), .memberName(channel, peer)),
+        isOnline: row.flag(2),
         incarnation: row.bits(3))
     }
   }

@@ -26,7 +26,8 @@ extension Store {
   ///
   /// An entry is out when it has been here longer than the days, or is not among the newest in the order that all
   /// members share. With it goes everything before it in its log, which its author wrote earlier still, so that one
-  /// number says what is gone: the log's floor. The last hidden entry of a log stays, also below the floor.
+  /// number says what is gone: the log's floor. The last hidden entry of a log stays, also below the floor, and so do
+  /// those that are kept for ever.
   ///
   /// Both ends are found without reading what stays: the oldest by cursor, since ages rise with cursors, and the first
   /// in order by its index. A step costs what it removes, and a look at each hidden entry that stays.
@@ -68,10 +69,13 @@ extension Store {
     var left = excess
     var found = out
     try database.each(
-      "SELECT author, instance, number FROM entries WHERE channel = ? ORDER BY lamport, author, instance, number",
-      [.integer(channel)]
+      """
+      SELECT author, instance, number, hidden FROM entries WHERE channel = ?
+      ORDER BY lamport, author, instance, number
+      """, [.integer(channel)]
     ) { (row) throws(StoreError) in
-      guard let (place, number, isCounted) = try self.removable(row, channel) else { return true }
+      let isKept = row.integer(3) == 2
+      guard let (place, number, isCounted) = try self.removable(row, isKept: isKept, channel) else { return true }
       found.add(place, number)
       left -= isCounted ? 1 : 0
       return left > 0 && !found.isFull
@@ -82,24 +86,26 @@ extension Store {
   private func findOld(_ channel: Int64, before cutoff: Int64, _ out: inout Outdated) throws(StoreError) {
     var found = out
     try database.each(
-      "SELECT author, instance, number, stored_at FROM entries WHERE channel = ? ORDER BY cursor", [.integer(channel)]
+      "SELECT author, instance, number, stored_at, hidden FROM entries WHERE channel = ? ORDER BY cursor",
+      [.integer(channel)]
     ) { (row) throws(StoreError) in
       guard row.integer(3) < cutoff else { return false }
-      guard let (place, number, _) = try self.removable(row, channel) else { return true }
+      let isKept = row.integer(4) == 2
+      guard let (place, number, _) = try self.removable(row, isKept: isKept, channel) else { return true }
       found.add(place, number)
       return !found.isFull
     }
     out = found
   }
 
-  /// Nil for the hidden entry that stays below the floor. Counted is what is above it.
+  /// Nil for a hidden entry that stays below the floor. Counted is what is above it.
   private func removable(
-    _ row: Row, _ channel: Int64
+    _ row: Row, isKept: Bool, _ channel: Int64
   ) throws(StoreError) -> (place: LogPlace, number: UInt64, isCounted: Bool)? {
     let place = LogPlace(channel: channel, key: LogKey(author: PeerID(try row.key(0)), log: try row.log(1)))
     let number = row.bits(2)
     guard let head = try head(of: place) else { throw row.damage("an entry of no known log") }
-    if number <= head.floor, number == head.lastHidden { return nil }
+    if number <= head.floor, isKept || number == head.lastHidden { return nil }
     return (place, number, number > head.floor)
   }
 
@@ -115,7 +121,8 @@ extension Store {
     let through = next.map { $0 - 1 } ?? target
     if next != nil { step.isDone = false }
     try database.run(
-      "DELETE FROM entries WHERE log = ? AND number <= ? AND number <> ?", .integer(head.row), .bits(through),
+      "DELETE FROM entries WHERE log = ? AND number <= ? AND number <> ? AND hidden <> 2", .integer(head.row),
+      .bits(through),
       .bits(head.lastHidden))
     step.removedCount += database.changeCount
     guard through > head.floor else { return }

@@ -17,9 +17,10 @@ extension Store {
     for (index, file) in files.enumerated() {
       let hashes = try database.first(
         "SELECT piece_hashes FROM scans WHERE path = ? AND byte_count = ? AND modified = ? AND inode = ?",
-        .text(file.path), .bits(file.byteCount), .integer(file.modifiedNanoseconds), .bits(file.inode)
-      ) { $0.blob(0) }
-      if let hashes { found[index] = hashes }
+        cells.text(file.path, .scanPath, alike: true), .bits(file.byteCount), .integer(file.modifiedNanoseconds),
+        .bits(file.inode)
+      ) { cells.bytes($0.blob(0), .scanHashes(file.path)) }
+      if let hashes, !hashes.isEmpty { found[index] = hashes }
     }
     return found
   }
@@ -29,11 +30,12 @@ extension Store {
     for scan in scans {
       // Not updated in place: those hashed last have the highest id. AUTOINCREMENT is not needed, for the highest is
       // never removed alone.
-      try database.run("DELETE FROM scans WHERE path = ?", .text(scan.path))
+      let path = cells.text(scan.path, .scanPath, alike: true)
+      try database.run("DELETE FROM scans WHERE path = ?", path)
       try database.run(
         "INSERT INTO scans (path, byte_count, modified, inode, piece_hashes) VALUES (?, ?, ?, ?, ?)",
-        .text(scan.path), .bits(scan.byteCount), .integer(scan.modifiedNanoseconds), .bits(scan.inode),
-        .blob(scan.pieceHashes))
+        path, .bits(scan.byteCount), .integer(scan.modifiedNanoseconds), .bits(scan.inode),
+        cells.blob(scan.pieceHashes, .scanHashes(scan.path)))
     }
     try database.run(
       """

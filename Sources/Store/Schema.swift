@@ -158,6 +158,16 @@ enum Schema {
 
         PRAGMA user_version = 6;
         """),
+    Migration(
+      script: """
+        -- Login tokens that were shown. expires: milliseconds since 1970.
+        CREATE TABLE tokens (
+          channel INTEGER NOT NULL REFERENCES channels (id) ON DELETE CASCADE,
+          peer BLOB NOT NULL CHECK (length(peer) = 32), expires INTEGER NOT NULL, token TEXT NOT NULL,
+          PRIMARY KEY (channel, peer, expires)) STRICT, WITHOUT ROWID;
+
+        PRAGMA user_version = 7;
+        """),
   ]
 
   /// Brings the file to the newest version, one transaction a step.

@@ -58,6 +58,11 @@ package struct StoreSearch: Sendable {
 /// the next steps: a trigger notes it. (Deleting there at once would make every delete as slow and as breakable as the
 /// index, and SQLite up to 3.40 does not let triggers write to FTS5 while `trusted_schema` is off.)
 ///
+/// Of a sealed store the index is in memory, in SQLite's temporary tables, which go before those of the file: made when
+/// somebody first searches, kept up after, and gone with the process. An index of keyed hashes in the file would say
+/// how often and in what order they occur, which for scripts of which each character is a token is a cipher that
+/// children solve.
+///
 /// A row is a message: entry's cursor × 256 + place. The tokens are kept beside the index, since FTS5 deletes by them.
 extension Store {
   /// Of one step, which nobody waits longer for than for a few commits.
@@ -71,6 +76,8 @@ extension Store {
   /// Whether enough waits to be indexed or removed to be worth a commit, or something that was to be forgotten.
   package func isIndexingWorthwhile() throws(StoreError) -> Bool {
     guard readOnlyReason == nil else { return false }
+    // In memory it is made for who searches.
+    if isIndexInMemory, indexedCursor == 0 { return false }
     if isForgettingDue || lastCursor - indexedCursor >= UInt64(Self.stepEntryCountMax) { return true }
     let count = try database.first("SELECT count(*) FROM (SELECT 1 FROM search_removals LIMIT 200)") { $0.integer(0) }
     return count ?? 0 >= Self.stepEntryCountMax
@@ -81,8 +88,22 @@ extension Store {
     return (indexed, try database.first("SELECT 1 FROM search_removals") { _ in true } ?? false)
   }
 
+  private var isIndexInMemory: Bool { cells.seal != nil }
+
+  static func keepIndexInMemory(_ database: Database) throws(StoreError) {
+    try database.script(
+      """
+      CREATE TEMP TABLE search_state (id INTEGER PRIMARY KEY CHECK (id = 1), indexed INTEGER NOT NULL) STRICT;
+      INSERT INTO temp.search_state VALUES (1, 0);
+      CREATE TEMP TABLE search_removals (cursor INTEGER PRIMARY KEY) STRICT;
+      CREATE TEMP TRIGGER entries_gone AFTER DELETE ON main.entries
+        WHEN old.hidden = 0 AND old.cursor <= (SELECT indexed FROM search_state)
+        BEGIN INSERT INTO search_removals VALUES (old.cursor); END;
+      """)
+  }
+
   /// Whether something stored is not indexed, so that a search would miss it.
-  package var isIndexBehind: Bool { readOnlyReason == nil && indexedCursor < lastCursor }
+  package var isIndexBehind: Bool { (readOnlyReason == nil || isIndexInMemory) && indexedCursor < lastCursor }
 
   /// Brings the index a bounded step further, in one commit. `texts` gives what an entry says: the place of a message
   /// among those of the entry (0 to 255), and its text. It is not asked about hidden entries.
@@ -136,6 +157,13 @@ extension Store {
   /// Ranks are not wanted, so neither are sizes. Beginnings of one to three characters have lists of their own: without
   /// them each step of a search for a letter would put together the lists of all words that begin with it.
   private func makeIndex() throws(StoreError) {
+    if isIndexInMemory {
+      return try database.script(
+        """
+        CREATE VIRTUAL TABLE IF NOT EXISTS temp.search USING fts5(
+          tokens, tokenize = "ascii tokenchars '#$+<=>^`|~'", prefix = '1 2 3', columnsize = 0);
+        """)
+    }
     try database.script(
       """
       CREATE VIRTUAL TABLE IF NOT EXISTS search USING fts5(

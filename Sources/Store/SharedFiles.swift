@@ -4,6 +4,7 @@ import ParleyVocabulary
 extension Store {
   func set(_ share: StoredShare) throws(StoreError) {
     let channel = try rowMade(for: share.channel)
+    let path = cells.text(share.path, .share("share_files.path", share.id), alike: true)
     try database.run(
       """
       INSERT INTO share_files (media, path, byte_count, modified, inode, kind, manifest, piece_hashes, members)
@@ -11,14 +12,16 @@ extension Store {
       ON CONFLICT (media, path) DO UPDATE
       SET byte_count = excluded.byte_count, modified = excluded.modified, inode = excluded.inode, kind = excluded.kind,
         manifest = excluded.manifest, piece_hashes = excluded.piece_hashes, members = excluded.members
-      """, .key(share.id.value), .text(share.path), .bits(share.byteCount), .integer(share.modifiedNanoseconds),
-      .bits(share.inode), .text(share.kind), .blob(share.manifest), .blob(share.pieceHashes),
-      .blob(share.members))
+      """, .key(share.id.value), path, .bits(share.byteCount), .integer(share.modifiedNanoseconds),
+      .bits(share.inode), .text(share.kind),
+      cells.blob(share.manifest, .share("share_files.manifest", share.id)),
+      cells.blob(share.pieceHashes, .share("share_files.piece_hashes", share.id)),
+      cells.blob(share.members, .share("share_files.members", share.id)))
     try database.run(
       """
       INSERT INTO share_channels (file, channel) SELECT id, ? FROM share_files WHERE media = ? AND path = ?
       ON CONFLICT DO NOTHING
-      """, .integer(channel), .key(share.id.value), .text(share.path))
+      """, .integer(channel), .key(share.id.value), path)
   }
 
   func unshare(_ id: MediaID, from channel: ChannelID?) throws(StoreError) {
@@ -87,10 +90,14 @@ extension Store {
   }
 
   private func share(_ row: Row) throws(StoreError) -> StoredShare {
-    StoredShare(
-      id: MediaID(try row.key(0)), channel: try channel(row: row.integer(1)), path: row.text(2), byteCount: row.bits(3),
-      modifiedNanoseconds: row.integer(4), inode: row.bits(5), kind: row.text(6), manifest: row.blob(7),
-      pieceHashes: row.blob(8), members: row.blob(9))
+    let id = MediaID(try row.key(0))
+    return StoredShare(
+      id: id, channel: try channel(row: row.integer(1)),
+      path: cells.string(row.text(2), .share("share_files.path", id)), byteCount: row.bits(3),
+      modifiedNanoseconds: row.integer(4), inode: row.bits(5), kind: row.text(6),
+      manifest: cells.bytes(row.blob(7), .share("share_files.manifest", id)),
+      pieceHashes: cells.bytes(row.blob(8), .share("share_files.piece_hashes", id)),
+      members: cells.bytes(row.blob(9), .share("share_files.members", id)))
   }
 }
 
@@ -103,8 +110,12 @@ extension Store {
       """
       INSERT INTO downloads (media, channel, target, part, replacing, manifest, piece_hashes, selected)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-      """, .key(download.id.value), .integer(channel), .text(download.targetPath), .text(download.partPath),
-      .flag(download.replacing), .blob(download.manifest), .blob(download.pieceHashes), .blob(download.selected))
+      """, .key(download.id.value), .integer(channel),
+      cells.text(download.targetPath, .share("downloads.target", download.id)),
+      cells.text(download.partPath, .share("downloads.part", download.id)), .flag(download.replacing),
+      cells.blob(download.manifest, .share("downloads.manifest", download.id)),
+      cells.blob(download.pieceHashes, .share("downloads.piece_hashes", download.id)),
+      cells.blob(download.selected, .share("downloads.selected", download.id)))
     try database.run(
       "INSERT INTO download_bitmaps (download, bitmap) VALUES (?, ?)", .integer(database.lastRow),
       .blob(download.bitmap))
@@ -128,10 +139,14 @@ extension Store {
       FROM downloads JOIN download_bitmaps ON download = id ORDER BY id
       """
     ) { (row) throws(StoreError) in
-      StoredDownload(
-        id: MediaID(try row.key(0)), channel: try self.channel(row: row.integer(1)), targetPath: row.text(2),
-        partPath: row.text(3), manifest: row.blob(4), pieceHashes: row.blob(5), bitmap: row.blob(6),
-        replacing: row.flag(7), selected: row.blob(8))
+      let id = MediaID(try row.key(0))
+      return StoredDownload(
+        id: id, channel: try self.channel(row: row.integer(1)),
+        targetPath: cells.string(row.text(2), .share("downloads.target", id)),
+        partPath: cells.string(row.text(3), .share("downloads.part", id)),
+        manifest: cells.bytes(row.blob(4), .share("downloads.manifest", id)),
+        pieceHashes: cells.bytes(row.blob(5), .share("downloads.piece_hashes", id)), bitmap: row.blob(6),
+        replacing: row.flag(7), selected: cells.bytes(row.blob(8), .share("downloads.selected", id)))
     }
   }
 }

@@ -40,6 +40,9 @@ package final class Store {
   var isForgettingDue: Bool
 
   let database: Database
+  let cells: Cells
+  /// Plain text of before is still in pages that are free: there was no room to leave it out.
+  package let isCompactionDue: Bool
   var channelRows: [ChannelID: Int64] = [:]
   var channelsByRow: [Int64: ChannelID] = [:]
   var heads: [LogPlace: LogHead] = [:]
@@ -73,18 +76,33 @@ package final class Store {
   ///
   /// A damaged file is set aside, and what can be read of it and passes the checks is in the new one (see `Salvage`);
   /// without checks it is taken as it stands.
+  ///
+  /// With a seal, what people said and shared is sealed in the file. A store that was not yet is brought to that first,
+  /// which takes as long as writing all of it twice, and goes on at the next opening when it is cut short. Throws
+  /// `.sealed` without one for a store that is, `.otherSeal` when it is another's.
   package convenience init(
-    path: String, clocks: StoreClocks = .system, checks: SalvageChecks? = nil
+    path: String, clocks: StoreClocks = .system, checks: SalvageChecks? = nil, seal: (any StoreSeal)? = nil
   ) throws(StoreError) {
     try self.init(
-      path: path, migrations: Schema.migrations, busyMilliseconds: 2_000, clocks: clocks, checks: checks)
+      path: path, migrations: Schema.migrations, busyMilliseconds: 2_000, clocks: clocks, checks: checks, seal: seal)
+  }
+
+  /// Brings a sealed store back to plain, the file whole on the disk when it returns. Nothing where there is none.
+  package static func unseal(path: String, seal: any StoreSeal) throws(StoreError) {
+    guard access(path, F_OK) == 0 else { return }
+    let opening = Opening(
+      path: path, migrations: Schema.migrations, busyMilliseconds: 2_000, clocks: .system, seal: seal,
+      isSealedAfterwards: false)
+    _ = try opening.open(checks: nil)
   }
 
   /// Opens a store that is there for reading only, where the other way is refused with `.readOnly`: every write throws
   /// that again. What a log holds that was not brought into the file is kept in memory meanwhile.
-  package convenience init(reading path: String, because reason: String) throws(StoreError) {
-    let opening = Opening(path: path, migrations: Schema.migrations, busyMilliseconds: 0, clocks: .system)
-    try self.init(opening.openReading(), clocks: .system, readOnlyReason: reason)
+  package convenience init(
+    reading path: String, because reason: String, seal: (any StoreSeal)? = nil
+  ) throws(StoreError) {
+    let opening = Opening(path: path, migrations: Schema.migrations, busyMilliseconds: 0, clocks: .system, seal: seal)
+    try self.init(opening.openReading(), clocks: .system, readOnlyReason: reason, seal: seal)
   }
 
   /// Whether it is worth opening the store at this path again, which could only be read.
@@ -95,18 +113,24 @@ package final class Store {
 
   convenience init(
     path: String, migrations: [Migration], busyMilliseconds: Int32, clocks: StoreClocks = .system,
-    checks: SalvageChecks? = nil
+    checks: SalvageChecks? = nil, seal: (any StoreSeal)? = nil
   ) throws(StoreError) {
-    let opening = Opening(path: path, migrations: migrations, busyMilliseconds: busyMilliseconds, clocks: clocks)
-    try self.init(opening.open(checks: checks), clocks: clocks)
+    let opening = Opening(
+      path: path, migrations: migrations, busyMilliseconds: busyMilliseconds, clocks: clocks, seal: seal)
+    try self.init(opening.open(checks: checks), clocks: clocks, seal: seal)
   }
 
-  init(_ opened: Opening.Opened, clocks: StoreClocks, readOnlyReason: String? = nil) throws(StoreError) {
+  init(
+    _ opened: Opening.Opened, clocks: StoreClocks, readOnlyReason: String? = nil, seal: (any StoreSeal)? = nil
+  ) throws(StoreError) {
+    cells = Cells(seal: seal)
+    isCompactionDue = opened.isCompactionDue
     self.readOnlyReason = readOnlyReason
     database = opened.database
     setAside = opened.setAside
     setAsideReason = opened.setAsideReason
     salvaged = opened.salvaged
+    if seal != nil { try Self.keepIndexInMemory(database) }
     let (indexed, isForgettingDue) = try Self.readIndexState(database)
     let sequence = try database.first("SELECT last, age, wall FROM sequence") {
       (last: $0.bits(0), age: $0.integer(1), wall: $0.integer(2))
@@ -250,6 +274,7 @@ package final class Store {
     case .downloadRemove(let id): try removeDownload(id)
     case .contact(let contact): try set(contact)
     case .organiser(let channel, let key): try set(organiser: key, of: channel)
+    case .token(let token, let countMax): try add(token, countMax: countMax)
     case .forgetChannel(let channel): try forget(channel)
     }
     return 0

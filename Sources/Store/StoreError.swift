@@ -19,6 +19,10 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
   case outOfRange(field: String, value: UInt64, min: UInt64, max: UInt64)
   /// What SQLite says only of mistakes in this program.
   case unexpected(path: String, code: Int32, reason: String)
+  /// What is in it is sealed, and no key was given; left untouched.
+  case sealed(path: String)
+  /// Sealed under another key than the one given; left untouched.
+  case otherSeal(path: String)
   /// The node that used it has stopped.
   case closed
 
@@ -40,6 +44,11 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case .inputOutput(let path, let reason): "the disk failed on \(path): \(reason)"
     case .outOfRange(let field, let value, let min, let max): "\(field) is \(value), outside \(min) to \(max)"
     case .unexpected(let path, let code, let reason): "SQLite refused a statement on \(path) (\(code)): \(reason)"
+    case .sealed(let path):
+      "\(path) is sealed, and its profile has no passphrase: bring the profile back that it belongs to; the file was "
+        + "not touched"
+    case .otherSeal(let path):
+      "\(path) is sealed by another profile's key: bring the profile back that it belongs to; the file was not touched"
     case .closed: "the message store is closed: the node has stopped"
     }
   }

@@ -10,19 +10,23 @@ package struct StoredEntry: Sendable, Equatable {
   package var lamport: UInt64
   /// Kept and reconciled like any other, but not part of what people scroll through.
   package var isHidden: Bool
+  /// Of the hidden: never too old, since what counts in the channel depends on it.
+  package var isKept: Bool
   package var bytes: [UInt8]
   /// Given by the store; 0 when not stored yet.
   package var cursor: UInt64
 
   package init(
-    channel: ChannelID, key: LogKey, number: UInt64, lamport: UInt64, isHidden: Bool, bytes: [UInt8],
-    cursor: UInt64 = 0
+    channel: ChannelID, key: LogKey, number: UInt64, lamport: UInt64, isHidden: Bool, isKept: Bool = false,
+    bytes: [UInt8], cursor: UInt64 = 0
   ) {
+    precondition(isHidden || !isKept, "only hidden entries are kept for ever")
     self.channel = channel
     self.key = key
     self.number = number
     self.lamport = lamport
     self.isHidden = isHidden
+    self.isKept = isKept
     self.bytes = bytes
     self.cursor = cursor
   }
@@ -216,6 +220,8 @@ package enum StoreWrite: Sendable, Equatable {
   case contact(StoredContact)
   /// Whose login tokens are believed in the channel; nil: nobody's.
   case organiser(ChannelID, OrganiserKey?)
+  /// A login token that was accepted; of one person in one channel so many that last longest are kept.
+  case token(StoredToken, countMax: Int)
   /// Its entries, members, deliveries, shares and downloads; the files themselves are the caller's.
   case forgetChannel(ChannelID)
 }

@@ -82,6 +82,8 @@ package enum TransportEvent: Sendable, Equatable {
   case writable(ConnectionID)
   /// After `start`, not by it.
   case interfacesChanged([InterfaceState])
+  /// Somebody dialled, and there are hardly descriptors left: whoever is wanted least should make room.
+  case starved
   /// The moment given to `wake(at:)` has come.
   case woke
 }

@@ -98,6 +98,8 @@ public struct Instance: Hashable, Comparable, Sendable, CustomStringConvertible 
 }
 
 /// An application's name for a message: 1 to 64 bytes of UTF-8. Together with the sender it is the key of the message.
+/// Two are the same when their bytes are, here as on the disk and on the wire: texts that Unicode calls equivalent are
+/// two names.
 public struct MessageID: Hashable, Comparable, Sendable, CustomStringConvertible {
   public let text: String
   /// Nil when empty, longer than 64 bytes, or holding a control character.
@@ -112,7 +114,11 @@ public struct MessageID: Hashable, Comparable, Sendable, CustomStringConvertible
     text = Base32.encode(bytes)
   }
   public var description: String { text }
-  public static func < (a: Self, b: Self) -> Bool { a.text < b.text }
+  public static func == (a: Self, b: Self) -> Bool { a.text.utf8.elementsEqual(b.text.utf8) }
+  public static func < (a: Self, b: Self) -> Bool { a.text.utf8.lexicographicallyPrecedes(b.text.utf8) }
+  public func hash(into hasher: inout Hasher) {
+    for byte in text.utf8 { hasher.combine(byte) }
+  }
 }
 
 /// Names one log: what one author signed in one run for one channel.

@@ -38,11 +38,11 @@ struct StoreActorTests {
     switchboard.store.post(.write(batch: 1, records(1...1_010)))
     async let running: Void = store.run()
     _ = await switchboard.messaging.next()
-    #expect(try await store.history(of: garden, limit: 5_000).count == 1_010)
+    #expect(try await store.history(of: garden, before: nil, limit: 5_000).entries.count == 1_010)
     switchboard.store.post(.write(batch: 2, records(1_011...3_500)))
     switchboard.store.close()
     await running
-    let history = try await store.history(of: garden, limit: 5_000)
+    let history = try await store.history(of: garden, before: nil, limit: 5_000).entries
     #expect(history.map(\.entry.number) == (2_501...3_500).reversed().map(UInt64.init))
     await store.close()
     executor.stop()
@@ -79,7 +79,7 @@ struct StoreActorTests {
     switchboard.store.post(contentsOf: [.restore(garden), .write(batch: 1, records(1...2_000)), .prune])
     switchboard.store.close()
     await store.run()
-    #expect(try await store.history(of: garden, limit: 5_000).count == 2_000)
+    #expect(try await store.history(of: garden, before: nil, limit: 5_000).entries.count == 2_000)
     await store.close()
     executor.stop()
   }

@@ -110,10 +110,10 @@ import Testing
     let names = Set(CommandTable.all.map(\.name))
     #expect(
       names == [
-        "up", "down", "status", "id", "join", "leave", "channels", "members", "send", "tell", "hand", "share",
-        "unshare",
-        "media", "files", "download", "downloads", "watch", "history", "search", "chat",
-        "verify", "block", "unblock", "contacts", "token",
+        "up", "down", "status", "id", "create", "invite", "rotate", "join", "leave", "channels", "members", "send",
+        "tell", "hand", "share", "unshare", "media", "files", "download", "downloads", "watch", "history", "search",
+        "chat", "verify", "block", "unblock", "contacts", "organiser", "token", "role", "admin", "mute", "unmute",
+        "remove", "ban", "unban", "transfer", "lower", "announce", "close", "passphrase", "identity", "page",
       ])
   }
 

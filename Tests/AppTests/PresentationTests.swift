@@ -43,6 +43,11 @@ import Testing
           StreamEvent(type: "member", data: ["display_name": .string(Self.hostile)]), isChannelShown: true)
           ?? "",
         Presenter.event(
+          StreamEvent(type: "role", data: ["role": .string(Self.hostile), "channel": .string(Self.hostile)]),
+          isChannelShown: true) ?? "",
+        Presenter.event(StreamEvent(type: "closed", data: ["channel": .string(Self.hostile)]), isChannelShown: true)
+          ?? "",
+        Presenter.event(
           StreamEvent(
             type: "impostor", data: ["display_name": .string(Self.hostile), "channel": .string(Self.hostile)]),
           isChannelShown: true) ?? "",
@@ -97,6 +102,33 @@ import Testing
       ])
     let shown = Presenter.event(event, isChannelShown: true)
     #expect(shown?.contains("in team: Ana \(fingerprint) has the name of \(ana.fingerprint)") == true)
+  }
+
+  @Test func rolesAreTold() {
+    let me = PeerID(Bytes32(words: (1, 2, 3, 4)))
+    let admin: JSON = ["peer_id": .string(me.text), "self": false, "role": "admin", "muted": false]
+    #expect(
+      Presenter.event(StreamEvent(type: "role", data: admin), isChannelShown: false)?
+        .contains("\(me.fingerprint) is now admin") == true)
+    #expect(Presenter.role(["role": "member", "muted": true]) == "muted")
+    #expect(Presenter.role(["role": "member", "muted": false]) == nil)
+    #expect(Presenter.role(["role": "not_admitted", "muted": false]) == "not invited")
+  }
+
+  @Test func anAnnouncementCannotForgeAMessage() {
+    let line = Presenter.event(
+      StreamEvent(type: "announcement", data: ["body": "one\n09:05 Ben abcd-efgh: two", "author": "x"]),
+      isChannelShown: false)
+    #expect(line?.split(separator: "\n").last?.hasPrefix("    ") == true)
+  }
+
+  @Test(
+    arguments: [
+      ("90s", 90), ("10m", 600), ("2h", 7_200), ("1d", 86_400), ("365d", 31_536_000), ("366d", nil), ("0s", nil),
+      ("-5m", nil), ("+5m", nil), ("10", nil), ("m", nil), ("", nil), ("9223372036854775807d", nil),
+    ] as [(String, Int64?)])
+  func timesOfMutesAreRead(_ text: String, _ seconds: Int64?) {
+    #expect(RoleCommands.seconds(text) == seconds)
   }
 
   @Test func aMessageCannotForgeAnother() {

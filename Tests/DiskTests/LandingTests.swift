@@ -236,7 +236,7 @@ private final class Tmpfs {
 }
 
 /// Runs `body` on so many threads at once and waits for all.
-private func parallel(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
+func parallel(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
   final class Job: Sendable {
     let run: @Sendable () -> Void
     init(_ run: @escaping @Sendable () -> Void) { self.run = run }

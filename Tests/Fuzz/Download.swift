@@ -61,8 +61,14 @@ private struct Run {
 
   private mutating func carryOut(_ effect: DownloadEffect, _ events: inout [DownloadEvent]) {
     switch effect {
+    case .request(let peer, let number, .block(let id, let file, let index, let count)):
+      for block in 0..<count {
+        requests.append((peer, number + UInt64(block), .block(id, file: file, index: index + block)))
+      }
     case .request(let peer, let number, let request): requests.append((peer, number, request))
-    case .cancel(let peer, let number): requests.removeAll { $0.peer == peer && $0.number == number }
+    case .cancel(let peer, let number, let count):
+      let numbers = number..<number + UInt64(count)
+      requests.removeAll { $0.peer == peer && numbers.contains($0.number) }
     case .prepare(let manifest):
       events.append(.prepared(holding: PieceSet(pieceCount: MediaLayout(manifest).pieceCount)))
     case .verify(let check, let bytes): events.append(.pieceVerified(check.piece, isGood: check.accepts(bytes)))

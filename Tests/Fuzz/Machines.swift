@@ -75,8 +75,15 @@ private struct FuzzedNode {
 
   private mutating func carryOut(_ effect: LinksEffect) {
     switch effect {
-    case .verify(let channel, let claim, let address):
-      queue.append(.links(.claimVerified(channel, claim, from: address)))
+    case .verify(let channel, let claim, let address, let generation):
+      queue.append(.links(.claimVerified(channel, claim, from: address, under: generation)))
+    case .checkGeneration(let channel, let signed, _, let peer):
+      let statement = try! GenerationStatement(decoding: signed.object[...])
+      let known = KnownGeneration(id: statement.id, author: statement.author)
+      queue.append(.links(.generationAdded(channel, known, from: peer)))
+    case .drawGeneration(let channel, let number):
+      let id = GenerationID(number: number, hash: Bytes32(words: (number, 0, 0, 1)))
+      queue.append(.links(.generationAdded(channel, KnownGeneration(id: id, author: nil), from: nil)))
     case .tell(let event): queue.append(event)
     case .multicast(_, let frames): for frame in frames { encode(frame) }
     case .unicast(_, _, let frames, let direct):
@@ -85,7 +92,7 @@ private struct FuzzedNode {
       nonces = nonces.suffix(8)
     case .sendFrame(_, let message):
       precondition(message.encoded.count <= Limit.sealedPayloadByteCountMax - 16, "what is sent fits a frame")
-    case .openDirect, .dial, .sendSigned, .prove, .close, .wake: break
+    case .openDirect, .dial, .sendSigned, .prove, .close, .wake, .sendUnder, .handOver, .refusalHeard: break
     }
   }
 
@@ -134,6 +141,7 @@ private struct FuzzedNode {
       precondition(ranges.allSatisfy { $0.from <= $0.through }, "ranges are in order")
       queue.append(.messaging(.loaded(load, [[UInt8](repeating: 1, count: 20_000), [2], [3]])))
     case .tell(let event): queue.append(event)
+    case .readActs, .loadActs: break
     case .notify, .wake: break
     }
   }
@@ -141,7 +149,7 @@ private struct FuzzedNode {
   // MARK: What others do
 
   mutating func event(_ input: inout Input) -> NodeEvent {
-    switch input.choice(14) {
+    switch input.choice(16) {
     case 0, 1: return .links(.datagramOpened(channel, instance(&input), from: address, frames(&input)))
     case 2:
       let direct = DirectMessage(counter: input.counter(), parts: parts(&input))
@@ -157,7 +165,29 @@ private struct FuzzedNode {
     case 9: return .messaging(.woke)
     case 10: return persisted(&input)
     case 11: return .links(.woke)
+    case 14, 15: return trust(&input)
     default: return ours(&input)
+    }
+  }
+
+  /// The channel turns out to be owned, or its acts say something else than before.
+  private mutating func trust(_ input: inout Input) -> NodeEvent {
+    func generation(_ input: inout Input) -> GenerationID {
+      GenerationID(number: UInt64(input.choice(4)), hash: Bytes32(words: (UInt64(input.choice(3)), 0, 0, 0)))
+    }
+    switch input.choice(4) {
+    case 0:
+      let known = KnownGeneration(id: generation(&input), author: input.bool() ? peer(&input) : nil)
+      return .links(.generationsRestored(channel, founder: peer(&input), [known]))
+    case 1: return .links(.rotate(channel))
+    case 2:
+      let frames = frames(&input)
+      return .links(
+        .datagramOpened(channel, instance(&input), from: address, frames, under: generation(&input)))
+    default:
+      let refused = input.bool() ? [peer(&input): ChannelRefusal.removed] : [:]
+      return .links(
+        .trustChanged(channel, ChannelTrust(rotators: [peer(&input)], members: [peer(&input)], refused: refused)))
     }
   }
 

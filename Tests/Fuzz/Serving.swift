@@ -45,7 +45,7 @@ private func peer(_ input: inout Input) -> PeerID {
 
 private func event(_ input: inout Input, _ reads: inout [ServedRead]) -> ServingEvent {
   switch input.choice(10) {
-  case 0: return .cancelled(peer(&input), UInt64(input.byte()))
+  case 0: return .cancelled(peer(&input), UInt64(input.byte()), count: 1 + input.choice(64))
   case 1: return .peerLost(peer(&input))
   case 2, 3:
     guard !reads.isEmpty else { return .readFailed(input.counter(), .changed) }
@@ -66,7 +66,7 @@ private func event(_ input: inout Input, _ reads: inout [ServedRead]) -> Serving
     var numbers = ByteWriter()
     let small = input.bool()
     for _ in 0..<3 { numbers.varint(small ? UInt64(input.byte() & 15) : input.counter()) }
-    let fields = [1, 3, 2, 1][Int(bytes[0]) - 1]
+    let fields = [1, 3, input.bool() ? 2 : 3, 1][Int(bytes[0]) - 1]
     var reader = ByteReader(numbers.bytes)
     for _ in 0..<fields {
       var one = ByteWriter()

@@ -8,6 +8,8 @@ from harness import LONG, MIB, Lan, Skip, eventually, expect
 # 20 MB, in MiB as the harness measures.
 IDLE_MIB_MAX = 20_000_000 / MIB
 LARGE_FILE_MIB_MAX = 64
+# 150 MB.
+PART_OF_HUGE_FILE_MIB_MAX = 143
 
 
 def test_an_idle_node_of_ten_is_small():
@@ -62,3 +64,41 @@ def test_a_large_file_needs_little_memory():
                f"sharing added {added[0]:.0f} MiB, downloading {added[1]:.0f}; the limit is {LARGE_FILE_MIB_MAX}")
         return (f"{size // MIB} MiB: shared in {shared - started:.1f} s (+{added[0]:.1f} MiB), "
                 f"downloaded in {took:.1f} s (+{added[1]:.1f} MiB), {size / MIB / took:.0f} MiB/s")
+
+
+def test_110_gib_shared_and_read_in_part():
+    """A sparse file, with marks in it that show whether the right bytes come."""
+    if not LONG:
+        raise Skip("PARLEY_LONG=1 runs it")
+    size, step = 110 << 30, 11 << 30
+    with Lan(2) as lan:
+        ana, ben = lan.node("Ana"), lan.node("Ben")
+        for node in (ana, ben):
+            node.join("garden")
+        eventually(lambda: ben.online("garden") == {"Ana", "Ben"}, 5, "both are there")
+        path = lan.folder / "sparse"
+        with open(path, "wb") as file:
+            file.truncate(size)
+            for mark in range(0, size, step):
+                file.seek(mark)
+                file.write(mark.to_bytes(8, "big") + os.urandom(MIB))
+        for node in (ana, ben):
+            node.reset_peak()
+        started = time.monotonic()
+        (row,) = [row for row in ana.cli("share", "garden", str(path), timeout=3600) if "media_id" in row]
+        shared = time.monotonic() - started
+        eventually(lambda: ben.cli("media", "garden"), 5, "the file is known")
+        times = []
+        for start in (0, 5 * step, size - 3 * MIB):
+            part = lan.folder / f"part{start}"
+            started = time.monotonic()
+            ben.cli("download", row["media_id"], f"--range={start}-{start + 2 * MIB - 1}", "-o", str(part), timeout=600)
+            times.append(time.monotonic() - started)
+            with open(path, "rb") as file:
+                file.seek(start)
+                expect(part.read_bytes() == file.read(2 * MIB), f"the part from {start} on is right")
+        peaks = [node.peak_mib() for node in (ana, ben)]
+        expect(max(peaks) < PART_OF_HUGE_FILE_MIB_MAX,
+               f"sharing took {peaks[0]:.0f} MiB, downloading {peaks[1]:.0f}; the limit is {PART_OF_HUGE_FILE_MIB_MAX}")
+        return (f"110 GiB shared in {shared:.1f} s ({peaks[0]:.0f} MiB at most), three parts of 2 MiB read in "
+                f"{', '.join(f'{took:.2f}' for took in times)} s ({peaks[1]:.0f} MiB at most)")

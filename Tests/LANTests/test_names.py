@@ -8,7 +8,8 @@ from harness import Lan, at_once, eventually, expect
 NAMES = [
     "a\\..\\x", "\\etc\\x", "line\nbreak", "\x1b[2J", "photo\u202egpj.exe", "я" * 127, "e\u0301.txt", "\u00e9.txt",
     "CON", "trailing.", "🎉.png", "..\\..\\up", ".hidden", "-rf", "a:b", " ", "\u0301mark", "\\\u0301x", "a\u200db",
-    "$(id)", "%2e%2e%2fx",
+    "$(id)", "%2e%2e%2fx", "\x9b31mred", "a\x9b2J.png", "<img src=x onerror=alert(1)>.png", "\"><svg onload=x>",
+    ".bashrc",
 ]
 
 

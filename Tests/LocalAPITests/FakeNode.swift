@@ -69,13 +69,66 @@ final class FakeNode: NodeServing {
 
   func stop() async { stopping.continuation.finish() }
 
-  func join(_ name: ChannelName, secret: ChannelSecret) async throws(ParleyError) {
+  func create(_ name: ChannelName) async throws(ParleyError) { try note("create \(name)") }
+
+  func join(invitation: String) async throws(ParleyError) -> ChannelName {
+    try note("join by \(invitation)")
+    do { return try ChannelName("team") } catch { throw .badName(error) }
+  }
+
+  func invite(
+    to name: ChannelName, as role: InvitedRole, expiringAfter seconds: Int?, uses: Int?
+  ) async throws(ParleyError) -> InvitationLink {
+    try note("invite \(name) \(role) \(seconds ?? 0) \(uses ?? 0)")
+    return InvitationLink(
+      channel: name, role: role, expires: 1_700_000_000_000, uses: nil, link: "parley://join/team#abc", code: nil)
+  }
+
+  func rotate(_ name: ChannelName) async throws(ParleyError) -> UInt64 {
+    try note("rotate \(name)")
+    return 7
+  }
+
+  func join(_ name: ChannelName, secret: ChannelSecret, organiser: OrganiserKey?) async throws(ParleyError) {
+    let organiser = organiser.map { " \($0)" } ?? ""
     switch secret {
-    case .open: try note("join \(name) open")
-    case .passphrase(let bytes): try note("join \(name) passphrase \(String(decoding: bytes, as: UTF8.self))")
+    case .open: try note("join \(name) open\(organiser)")
+    case .passphrase(let bytes):
+      try note("join \(name) passphrase \(String(decoding: bytes, as: UTF8.self))\(organiser)")
     }
   }
+  static let organiser = OrganiserKey(bytes: [UInt8](repeating: 4, count: 32))!
+  func organiser(of name: ChannelName) async throws(ParleyError) -> OrganiserKey? {
+    try note("organiser \(name)")
+    return Self.organiser
+  }
+  func setOrganiser(_ key: OrganiserKey?, in name: ChannelName) async throws(ParleyError) {
+    try note("set organiser \(name) \(key?.text ?? "-")")
+  }
+  func logIn(with token: LoginToken) async throws(ParleyError) { try note("log in \(token.name)") }
+  func loginToken() async -> LoginToken? { nil }
   func leave(_ name: ChannelName) async throws(ParleyError) { try note("leave \(name)") }
+  func setRole(_ role: RoleAssignment, of peer: String, in name: ChannelName) async throws(ParleyError) -> PeerID {
+    try note("role \(name) \(peer) \(role)")
+    return Self.ben
+  }
+  func unmute(_ peer: String, in name: ChannelName) async throws(ParleyError) -> PeerID {
+    try note("unmute \(name) \(peer)")
+    return Self.ben
+  }
+  func unban(_ peer: String, in name: ChannelName) async throws(ParleyError) -> PeerID {
+    try note("unban \(name) \(peer)")
+    return Self.ben
+  }
+  func lowerHand(of peer: String, in name: ChannelName) async throws(ParleyError) -> PeerID {
+    try note("lower \(name) \(peer)")
+    return Self.ben
+  }
+  func announce(_ text: String, in name: ChannelName) async throws(ParleyError) { try note("announce \(name) \(text)") }
+  func announcement(in name: ChannelName) async throws(ParleyError) -> Announcement? {
+    Announcement(text: "At 9\u{1B}", author: Self.ana, timestamp: Timestamp(milliseconds: 0))
+  }
+  func close(_ name: ChannelName) async throws(ParleyError) { try note("close \(name)") }
   func channels() async -> [ChannelSummary] {
     [ChannelSummary(name: try! ChannelName("team"), isOpen: true, onlineCount: 1, memberCount: 2)]
   }
@@ -93,9 +146,13 @@ final class FakeNode: NodeServing {
     return SendReceipt(id: MessageID("m1")!, deliveredTo: [Self.ben], presentCount: 1)
   }
   func setHand(raised: Bool, in name: ChannelName) async throws(ParleyError) { try note("hand \(name) \(raised)") }
-  func history(of name: ChannelName, limit: Int) async throws(ParleyError) -> [Message] {
-    try note("history \(name) \(limit)")
+  func history(of name: ChannelName, before cursor: UInt64?, limit: Int) async throws(ParleyError) -> [Message] {
+    try note("history \(name)\(cursor.map { " before \($0)" } ?? "") \(limit)")
     return [Self.message("hello", cursor: 7, channel: name)]
+  }
+  func messages(with peer: String, before cursor: UInt64?, limit: Int) async throws(ParleyError) -> [Message] {
+    try note("messages with \(peer)\(cursor.map { " before \($0)" } ?? "") \(limit)")
+    return [Self.message("psst", cursor: 9, channel: nil)]
   }
   func search(_ text: String, in name: ChannelName?, limit: Int) async throws(ParleyError) -> [Message] {
     try note("search \(name?.text ?? "-") \(limit) \(text)")

@@ -31,6 +31,30 @@ extension HTTPTests.RouteTests {
       method: "POST", target: "/v1/channels", body: #"{"name":"team","passphrase":"söcret"}"#, status: 201,
       call: "join team passphrase söcret", answer: #""open":false"#),
     Case(
+      method: "POST", target: "/v1/channels",
+      body: #"{"name":"team","open":true,"organiser":"\#(FakeNode.organiser)"}"#, status: 201,
+      call: "join team open \(FakeNode.organiser)", answer: #""open":true"#),
+    Case(
+      method: "GET", target: "/v1/channels/team/organiser", status: 200, call: "organiser team",
+      answer: #"{"channel":"team","organiser":"\#(FakeNode.organiser)""#),
+    Case(
+      method: "PUT", target: "/v1/channels/team/organiser", body: #"{"organiser":null}"#, status: 200,
+      call: "set organiser team -", answer: #""channel":"team""#),
+    Case(method: "GET", target: "/v1/token", status: 200, call: nil, answer: #"{"token":null}"#),
+    Case(
+      method: "POST", target: "/v1/owned-channels", body: #"{"name":"team"}"#, status: 201, call: "create team",
+      answer: #""name":"team","owner":"\#(FakeNode.ana.text)""#),
+    Case(
+      method: "POST", target: "/v1/channels/team/invitations",
+      body: #"{"role":"admin","expires_after":60,"uses":30}"#, status: 201, call: "invite team admin 60 30",
+      answer: #""link":"parley://join/team#abc","role":"admin","expires":1700000000000,"uses":null"#),
+    Case(
+      method: "POST", target: "/v1/invitations", body: #"{"link":"parley://join/team#abc"}"#, status: 201,
+      call: "join by parley://join/team#abc", answer: #""name":"team","open":false"#),
+    Case(
+      method: "POST", target: "/v1/channels/team/keys", status: 200, call: "rotate team",
+      answer: #"{"channel":"team","generation":7}"#),
+    Case(
       method: "DELETE", target: "/v1/channels/team", status: 200, call: "leave team", answer: #"{"channel":"team"}"#),
     Case(
       method: "GET", target: "/v1/channels/a%2Fb%20%C3%A9%25/members", status: 200, call: "members a/b é%",
@@ -38,6 +62,25 @@ extension HTTPTests.RouteTests {
     Case(
       method: "GET", target: "/v1/channels/team/messages?limit=3", status: 200, call: "history team 3",
       answer: #""type":"text","body":"hello","cursor":7,"channel":"team","delivered_to":[]"#),
+    Case(
+      method: "PUT", target: "/v1/channels/team/members/Ben%20B/role", body: #"{"role":"admin"}"#, status: 200,
+      call: "role team Ben B admin", answer: #"{"channel":"team","peer_id":"\#(FakeNode.ben.text)"}"#),
+    Case(
+      method: "PUT", target: "/v1/channels/team/members/Ben/role", body: #"{"role":"muted","seconds":600}"#,
+      status: 200, call: "role team Ben mutedFor(seconds: 600)", answer: "peer_id"),
+    Case(
+      method: "DELETE", target: "/v1/channels/team/members/Ben/mute", status: 200, call: "unmute team Ben",
+      answer: "peer_id"),
+    Case(
+      method: "DELETE", target: "/v1/channels/team/members/Ben/ban", status: 200, call: "unban team Ben",
+      answer: "peer_id"),
+    Case(
+      method: "DELETE", target: "/v1/channels/team/members/Ben/hand", status: 200, call: "lower team Ben",
+      answer: "peer_id"),
+    Case(
+      method: "PUT", target: "/v1/channels/team/announcement", body: #"{"body":"At 9"}"#, status: 200,
+      call: "announce team At 9", answer: #""body":"At 9\u001b","author""#),
+    Case(method: "POST", target: "/v1/channels/team/close", status: 200, call: "close team", answer: "team"),
     Case(method: "GET", target: "/v1/channels/team/messages", status: 200, call: "history team 50", answer: "hello"),
     Case(
       method: "GET", target: "/v1/search?text=%E5%BC%80%E4%BC%9A%20%22c%2B%2B%22", status: 200,
@@ -110,6 +153,13 @@ extension HTTPTests.RouteTests {
       method: "DELETE", target: "/v1/downloads/7?keep_part=true", status: 200, call: "cancel 7 true",
       answer: #""download_id":7"#),
     Case(
+      method: "GET", target: "/v1/channels/team/messages?limit=3&before=1792", status: 200,
+      call: "history team before 1792 3", answer: "hello"),
+    Case(
+      method: "GET", target: "/v1/peers/Ben%20B/messages?before=5", status: 200,
+      call: "messages with Ben B before 5 50", answer: #""body":"psst""#),
+    Case(method: "GET", target: "/v1/page", status: 200, call: nil, answer: #"{"address":null}"#),
+    Case(
       method: "POST", target: "/v1/peers/Ben%20B/messages", body: #"{"body":"psst"}"#, status: 202,
       call: #"tell Ben B {"type":"text","body":"psst"}"#, answer: #""outcome":"queued""#),
   ]
@@ -141,6 +191,8 @@ extension HTTPTests.RouteTests {
     ("GET", "/v1/channels/a%2/members", nil, 400, "bad_request"),
     ("GET", "/v1/channels/team/messages?limit=0", nil, 400, "bad_request"),
     ("GET", "/v1/channels/team/messages?limit=x", nil, 400, "bad_request"),
+    ("GET", "/v1/channels/team/messages?before=x", nil, 400, "bad_request"),
+    ("POST", "/v1/downloads", #"{"media_id":"\#(id)","detached":true}"#, 400, "bad_request"),
     ("GET", "/v1/search", nil, 400, "bad_request"), ("GET", "/v1/search?text=a&limit=1001", nil, 400, "bad_request"),
     ("GET", "/v1/search?text=%FF", nil, 400, "bad_request"),
     ("GET", "/v1/search?text=a&channel=", nil, 400, "bad_name"), ("POST", "/v1/search", "{}", 405, "wrong_method"),
@@ -157,6 +209,11 @@ extension HTTPTests.RouteTests {
     ("POST", "/v1/channels/team/messages", #"{"body":"a","ext":[]}"#, 400, "bad_request"),
     ("POST", "/v1/channels/team/messages", #"{"body":"a","reply_to":{"message_id":"m"}}"#, 400, "bad_request"),
     ("PUT", "/v1/channels/team/hand", #"{"raised":"yes"}"#, 400, "bad_request"),
+    ("PUT", "/v1/token", #"{"token":"v4.public.AAAA"}"#, 403, "bad_token"),
+    ("PUT", "/v1/channels/team/organiser", #"{"organiser":"short"}"#, 400, "bad_request"),
+    ("PUT", "/v1/channels/team/members/Ben/role", #"{"role":"king"}"#, 400, "bad_request"),
+    ("PUT", "/v1/channels/team/members/Ben/role", #"{"role":"admin","seconds":5}"#, 400, "bad_request"),
+    ("PUT", "/v1/channels/team/members/Ben/role", #"{"role":"muted","until":"noon"}"#, 400, "bad_request"),
     ("POST", "/v1/channels/team/media", #"{"path":"relative"}"#, 400, "bad_request"),
     ("POST", "/v1/channels/team/media", #"{"path":"/a\u0000b"}"#, 400, "bad_request"),
     ("POST", "/v1/channels/team/media", #"{"path":"/a","as":"song"}"#, 400, "bad_request"),

@@ -31,6 +31,24 @@ final class TestClient {
     setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
   }
 
+  /// To a port of loopback.
+  init(port: UInt16) {
+    socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    let result = withUnsafePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+      }
+    }
+    precondition(result == 0, "connect: \(String(cString: strerror(errno)))")
+    var limit = timeval(tv_sec: 20, tv_usec: 0)
+    setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+  }
+
   deinit { close(socket) }
 
   /// False when the other side has closed.
@@ -45,7 +63,8 @@ final class TestClient {
   }
 
   func request(_ method: String, _ target: String, body: String? = nil, headers: [String] = []) {
-    var text = "\(method) \(target) HTTP/1.1\r\nHost: parley\r\n"
+    let hasHost = headers.contains { $0.hasPrefix("Host:") }
+    var text = "\(method) \(target) HTTP/1.1\r\n" + (hasHost ? "" : "Host: parley\r\n")
     for header in headers { text += header + "\r\n" }
     if let body { text += "Content-Length: \(body.utf8.count)\r\n" }
     write(Array((text + "\r\n" + (body ?? "")).utf8))

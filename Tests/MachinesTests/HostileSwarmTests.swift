@@ -17,7 +17,7 @@ import Testing
   }
 
   @Test(arguments: [
-    SwarmBehaviour.wrongBytes, .endlessManifest, .claimsAll, .silent,
+    SwarmBehaviour.wrongBytes, .wrongHashes, .endlessManifest, .claimsAll, .silent, .drips,
   ])
   func othersCompleteInHalfAsLongAgain(_ behaviour: SwarmBehaviour) {
     let (honest, swarm) = (run(nil, 1), run(behaviour, 1))

@@ -267,10 +267,17 @@ struct Links {
   #expect(links.sent == [.ping(1), .ping(2)])
 }
 
-@Test func ownPeerIDElsewhereIsToldToLogin() {
+@Test func ownPeerIDElsewhereIsToldToLoginOnceItAnswers() {
   var links = Links()
   links.hear(presence(ana, "Ana", run: run(9), counter: 1, incarnation: 5), from: address(7))
-  #expect(links.told == [.login(.seenElsewhere(incarnation: 5))])
+  #expect(links.told == [])
+  links.handle(.metOurselves(run(9)))
+  #expect(links.told == [.login(.seenElsewhere(incarnation: 5, isAfterUs: true))])
+  // Whoever answers with our key as a run that was not heard of, or as this one, says nothing yet.
+  for other in [run(1), run(8)] {
+    links.handle(.metOurselves(other))
+    #expect(links.told == [])
+  }
 }
 
 @Test func aLongEntryGoesInFragmentsThatMakeItWhole() {

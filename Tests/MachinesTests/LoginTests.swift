@@ -130,12 +130,22 @@ private let tellNetworkChanged: [LoginEffect] = [
   var machine = login(incarnation: 3)
   _ = machine.handle(.joinRequested(RequestID(1), gardenName, garden), at: start)
   _ = machine.handle(restored(garden), at: start)
-  #expect(machine.handle(.seenElsewhere(incarnation: 3), at: start) == [])
-  let effects = machine.handle(.seenElsewhere(incarnation: 4), at: start)
+  #expect(machine.handle(.seenElsewhere(incarnation: 2, isAfterUs: true), at: start) == [])
+  #expect(machine.handle(.seenElsewhere(incarnation: 3, isAfterUs: false), at: start) == [])
+  let effects = machine.handle(.seenElsewhere(incarnation: 4, isAfterUs: false), at: start)
   #expect(effects.first == .tell(.membership(.left(garden))))
   #expect(effects.last == .stateChanged(.aborted, reason: "the same identity was started elsewhere"))
   #expect(
     machine.handle(.joinRequested(RequestID(2), gardenName, garden), at: start) == [.answer(RequestID(2), .aborted)])
+}
+
+@Test func aRaisedIncarnationIsOursFromThenOn() {
+  var machine = login(incarnation: 3)
+  #expect(machine.handle(.incarnationRaised(9), at: start) == [])
+  #expect(machine.handle(.seenElsewhere(incarnation: 8, isAfterUs: true), at: start) == [])
+  #expect(machine.state == .connected)
+  _ = machine.handle(.seenElsewhere(incarnation: 9, isAfterUs: true), at: start)
+  #expect(machine.state == .aborted)
 }
 
 /// They waited for ever.

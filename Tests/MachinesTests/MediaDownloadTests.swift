@@ -42,8 +42,10 @@ private struct Bench {
 
   private mutating func carryOut(_ effect: DownloadEffect) -> DownloadEvent? {
     switch effect {
-    case .request(let peer, let number, let request): open[peer, default: []].append((number, request))
-    case .cancel(let peer, let number): open[peer]!.removeAll { $0.number == number }
+    case .request(let peer, let number, let request):
+      for (index, one) in request.single.enumerated() { open[peer, default: []].append((number + UInt64(index), one)) }
+    case .cancel(let peer, let number, let count):
+      open[peer]!.removeAll { (number..<number + UInt64(count)).contains($0.number) }
     case .prepare: return .prepared(holding: resumed)
     case .verify(let check, let bytes): return .pieceVerified(check.piece, isGood: check.accepts(bytes))
     case .write(let piece, _, let offset, let bytes):
@@ -79,7 +81,7 @@ private struct Bench {
   var drops: [SourceFault] { log.compactMap { if case .dropSource(_, let fault) = $0 { fault } else { nil } } }
   var isFinished: Bool { log.last == .finished && written == file.bytes }
   func blocks(asked peer: PeerID) -> [Int] {
-    (open[peer] ?? []).compactMap { if case .block(_, _, let index) = $0.request { index } else { nil } }
+    (open[peer] ?? []).compactMap { if case .block(_, _, let index, _) = $0.request { index } else { nil } }
   }
 }
 
@@ -152,13 +154,35 @@ private struct Bench {
     bench.tell(.sourceFound(ana))
     var wrong: Int?
     bench.answer(eva, count: 90) { request in
-      guard case .block(_, _, let index) = request, wrong == nil else { return film.answer(request) }
+      guard case .block(_, _, let index, _) = request, wrong == nil else { return film.answer(request) }
       wrong = index / 64
       return .block([UInt8](repeating: 0, count: Limit.mediaBlockByteCount)[...])
     }
     #expect(bench.drops == [.badPiece(wrong!)] && bench.open[eva]!.isEmpty)
     bench.honest(ana)
     #expect(bench.isFinished && bench.writtenPieces.filter { $0 == wrong }.count == 1)
+  }
+
+  /// What a source holds may have changed, so it is asked again; the third time it lies.
+  @Test func whoClaimsWhatItLacksIsNotAskedForEver() {
+    var bench = Bench(film)
+    bench.tell(.sourceFound(eva))
+    var refusedCount = 0
+    bench.answer(eva) { request in
+      guard case .block = request else { return film.answer(request) }
+      refusedCount += 1
+      return .refused(.unknown)
+    }
+    guard case .falseClaim? = bench.drops.first else {
+      Issue.record("\(bench.drops)")
+      return
+    }
+    #expect(bench.drops.count == 1 && refusedCount == 3 && bench.open[eva]!.isEmpty)
+    bench.tell(.sourceFound(eva))
+    #expect(bench.open[eva]!.isEmpty)
+    bench.tell(.sourceFound(ana))
+    bench.honest(ana)
+    #expect(bench.isFinished)
   }
 
   @Test func resumingFetchesOnlyWhatIsMissing() {

@@ -56,6 +56,14 @@ struct MediaDice: Sendable {
   mutating func chance(_ percent: Int) -> Bool { below(100) < percent }
 }
 
+extension MediaRequest {
+  /// A request for each answer that this one gets.
+  var single: [MediaRequest] {
+    guard case .block(let id, let file, let index, let count) = self else { return [self] }
+    return (0..<count).map { .block(id, file: file, index: index + $0) }
+  }
+}
+
 let eva = mediaPeer(3)
 
 func mediaPeer(_ number: UInt8) -> PeerID { PeerID(bytes: [UInt8](repeating: number, count: 32))! }

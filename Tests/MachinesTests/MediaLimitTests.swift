@@ -29,8 +29,10 @@ private struct Reading {
       for effect in machine.handle(events.removeFirst(), at: now) {
         switch effect {
         case .request(let peer, let number, let request):
-          if case .block = request { blockCount += 1 }
-          events.append(.replied(peer, number, file.answer(request)))
+          if case .block = request { blockCount += request.answerCount }
+          for (index, one) in request.single.enumerated() {
+            events.append(.replied(peer, number + UInt64(index), file.answer(one)))
+          }
         case .prepare: events.append(.prepared(holding: PieceSet(pieceCount: file.hashes.count)))
         case .verify(let check, let bytes):
           events.append(.pieceVerified(check.piece, isGood: check.accepts(bytes)))

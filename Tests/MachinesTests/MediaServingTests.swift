@@ -13,8 +13,8 @@ private func sharing() -> ServingMachine {
   return machine
 }
 
-private func want(_ peer: PeerID, _ number: UInt64, _ index: Int) -> ServingEvent {
-  .requested(peer, number, .block(film.id, file: 0, index: index), isMember: true)
+private func want(_ peer: PeerID, _ number: UInt64, _ index: Int, count: Int = 1) -> ServingEvent {
+  .requested(peer, number, .block(film.id, file: 0, index: index, count: count), isMember: true)
 }
 
 extension [ServingEffect] {
@@ -52,7 +52,8 @@ private func bytes(_ read: ServedRead) -> [UInt8] {
       .pieceHashes(film.id, file: 0, first: 8, count: 8), .pieceHashes(film.id, file: 0, first: 4, count: 4),
       .pieceHashes(film.id, file: 0, first: 1, count: 8), .pieceHashes(film.id, file: 9, first: 0, count: 1),
       .pieceHashes(film.id, file: 0, first: 1 << 26, count: 700),
-      .block(MediaID(film.hashes[0].value), file: 0, index: 0),
+      .block(MediaID(film.hashes[0].value), file: 0, index: 0), .block(film.id, file: 0, index: 63, count: 2),
+      .block(film.id, file: 0, index: film.bytes.count / block, count: 2),
     ]
     for request in requests {
       #expect(
@@ -76,10 +77,10 @@ private func bytes(_ read: ServedRead) -> [UInt8] {
 
   @Test func neighbouringBlocksAreReadTogetherAndAnsweredEach() {
     var machine = sharing()
-    // The first four go alone: reads are free. What waits meanwhile goes together, up to sixteen.
+    // Reads are free for the first four. Blocks asked for together are read together, up to sixteen.
     var reads = (0..<4).flatMap { machine.handle(want(ana, UInt64($0), $0), at: t0).reads }
     #expect(reads.map(\.byteCount) == [block, block, block, block])
-    for index in 4..<30 { #expect(machine.handle(want(ana, UInt64(index), index), at: t0) == []) }
+    #expect(machine.handle(want(ana, 4, 4, count: 26), at: t0) == [] && machine.requestCount(of: ana) == 30)
     let effects = machine.handle(.readDone(reads[0].id, bytes(reads[0])), at: t0)
     #expect(effects.blocks == [0])
     reads = effects.reads
@@ -120,13 +121,16 @@ private func bytes(_ read: ServedRead) -> [UInt8] {
     var machine = sharing()
     for index in 0..<1_024 { #expect(machine.handle(want(ana, UInt64(index), 0), at: t0).blocks == []) }
     #expect(machine.requestCount(of: ana) == 1_024)
+    for index in 0..<15 { #expect(machine.handle(want(ben, UInt64(index * 64), 0, count: 64), at: t0) == []) }
+    #expect(machine.handle(want(ben, 960, 0, count: 60), at: t0) == [] && machine.requestCount(of: ben) == 1_020)
+    #expect(machine.handle(want(ben, 1_020, 0, count: 5), at: t0) == [.reply(ben, 1_020, .refused(.busy))])
     #expect(machine.handle(want(ana, 1_024, 0), at: t0) == [.reply(ana, 1_024, .refused(.busy))])
     #expect(machine.readingCount == 4)
   }
 
   @Test func nothingIsReadForAConnectionThatIsFull() {
     var machine = sharing()
-    var running = (0..<128).flatMap { machine.handle(want(ana, UInt64($0), $0), at: t0).reads }
+    var running = (0..<2).flatMap { machine.handle(want(ana, UInt64($0 * 64), $0 * 64, count: 64), at: t0).reads }
     var count = 0
     while !running.isEmpty {
       let read = running.removeFirst()
@@ -151,6 +155,31 @@ private func bytes(_ read: ServedRead) -> [UInt8] {
     #expect(machine.handle(.cancelled(ana, 4), at: t0) == [])
     let effects = machine.handle(.readDone(reads[0].id, bytes(reads[0])), at: t0)
     #expect(effects.blocks == [] && effects.reads.map(\.offset) == [UInt64(10 * block)])
+  }
+
+  @Test func ofBlocksAskedForTogetherSomeMayBeCancelled() {
+    var machine = sharing()
+    var running = machine.handle(want(ana, 100, 0, count: 40), at: t0).reads
+    #expect(running.map(\.byteCount) == [16 * block, 16 * block, 8 * block])
+    _ = machine.handle(.cancelled(ana, 103), at: t0)
+    running += machine.handle(want(ana, 200, 64, count: 64), at: t0).reads
+    for index in 1...3 { _ = machine.handle(want(ben, UInt64(index), 128), at: t0) }
+    // Sixteen are being read; of the rest four in the middle, the last, and whatever has other numbers.
+    for (number, count) in [(UInt64(230), 4), (263, 1), (264, 9), (1, 99)] {
+      _ = machine.handle(.cancelled(ana, number, count: count), at: t0)
+    }
+    var numbers: [UInt64] = []
+    var rounds = 0
+    while !running.isEmpty, rounds < 50 {
+      let read = running.removeFirst()
+      let effects = machine.handle(.readDone(read.id, bytes(read)), at: t0)
+      for case .reply(ana, let number, .block) in effects { numbers.append(number) }
+      running += effects.reads + machine.handle(.drained(read.peer, queuedByteCount: 0), at: t0).reads
+      rounds += 1
+    }
+    #expect(numbers.count == Set(numbers).count)
+    #expect(numbers.allSatisfy { $0 != 103 && !(230..<234).contains($0) && $0 != 263 })
+    #expect(machine.requestCount(of: ana) == 0)
   }
 
   @Test func aChangedSourceIsToldOnceAndRefusedFromThenOn() {
@@ -237,9 +266,9 @@ private func bytes(_ read: ServedRead) -> [UInt8] {
   @Test func aPieceThatWentOutIsHeldBackFromOthersForAWhile() {
     var machine = sharing()
     // Ana is sent piece 0; then Ben wants it too, and Eva wants another.
-    var running = (0..<64).flatMap { machine.handle(want(ana, UInt64($0), $0), at: t0).reads }
-    for index in 0..<64 { running += machine.handle(want(ben, UInt64(index), index), at: t0).reads }
-    for index in 64..<128 { running += machine.handle(want(eva, UInt64(index), index), at: t0).reads }
+    var running = machine.handle(want(ana, 0, 0, count: 64), at: t0).reads
+    running += machine.handle(want(ben, 0, 0, count: 64), at: t0).reads
+    running += machine.handle(want(eva, 0, 64, count: 64), at: t0).reads
     var served: [PeerID] = []
     func drain(_ now: Instant) {
       while !running.isEmpty {

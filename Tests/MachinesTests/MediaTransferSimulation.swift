@@ -187,7 +187,7 @@ extension MediaTransferSimulation {
     for effect in effects {
       switch effect {
       case .request(let peer, let number, let request): send(.request(number, request), to: peer)
-      case .cancel(let peer, let number): send(.cancel(number), to: peer)
+      case .cancel(let peer, let number, let count): send(.cancel(number, count: count), to: peer)
       case .prepare: plan(.milliseconds(3), .tell(.prepared(holding: PieceSet(pieceCount: file.hashes.count))))
       case .verify(let check, let bytes):
         plan(.milliseconds(1), .tell(.pieceVerified(check.piece, isGood: check.accepts(bytes))))
@@ -221,7 +221,7 @@ extension MediaTransferSimulation {
       if sources[peer]!.behaviour == .silent { return }
       if sources[peer]!.behaviour == .busy, dice.chance(40) { return answer(peer, number, .refused(.busy)) }
       serve(peer, .requested(ana, number, request, isMember: true))
-    case .cancel(let number)?: serve(peer, .cancelled(ana, number))
+    case .cancel(let number, let count)?: serve(peer, .cancelled(ana, number, count: count))
     default: violations.append("a request that cannot be read")
     }
   }

@@ -93,7 +93,7 @@ struct SwarmSimulation {
 
   enum Content {
     case request(UInt64, MediaRequest)
-    case cancel(UInt64)
+    case cancel(UInt64, count: Int)
     case reply(UInt64, MediaReply)
   }
 
@@ -219,7 +219,7 @@ extension SwarmSimulation {
   private mutating func carryOut(_ number: Int, _ effect: DownloadEffect) {
     switch effect {
     case .request(let peer, let id, let request): send(number, to: numbers[peer]!, .request(id, request), 90)
-    case .cancel(let peer, let id): send(number, to: numbers[peer]!, .cancel(id), 75)
+    case .cancel(let peer, let id, let count): send(number, to: numbers[peer]!, .cancel(id, count: count), 75)
     case .prepare:
       plan(.milliseconds(3), .tell(number, .prepared(holding: PieceSet(pieceCount: files.layout.pieceCount))))
     case .verify(let check, let bytes):
@@ -343,9 +343,12 @@ extension SwarmSimulation {
       // Who asks for what is being downloaded here may have some of it.
       if case .have = request, nodes[from].isOffering { plan(.milliseconds(2), .meets(number, from)) }
       guard nodes[number].isOffering else { return answer(number, from, id, .refused(.busy)) }
-      if hostileAnswer(number, from, id, request) { return }
-      serve(number, .requested(nodes[from].peer, id, request, isMember: true))
-    case .cancel(let id): serve(number, .cancelled(nodes[from].peer, id))
+      // Who is hostile answers each block by itself.
+      let isHostile = request.single.enumerated().reduce(false) { isHostile, one in
+        hostileAnswer(number, from, id + UInt64(one.offset), one.element) || isHostile
+      }
+      if !isHostile { serve(number, .requested(nodes[from].peer, id, request, isMember: true)) }
+    case .cancel(let id, let count): serve(number, .cancelled(nodes[from].peer, id, count: count))
     case .reply(let id, let reply):
       guard nodes[number].connected.contains(from) else { return }
       if case .block(let bytes) = reply { nodes[number].receivedBlockByteCount += bytes.count }

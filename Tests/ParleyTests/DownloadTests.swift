@@ -14,21 +14,15 @@ struct DownloadTests {
 
     /// `byteRate`: what Ben fetches a second, so that he is not done before he thinks better of it.
     init(_ title: String, byteCount: Int, byteRate: Int? = nil, parts: Int? = nil) async throws {
-      channel = try name("download-tests-\(title)")
-      ana = try await RunningNode("Ana")
-      ben = try await RunningNode("Ben") {
+      (channel, ana, ben) = try await pair("download-tests-\(title)") {
         $0.downloadByteRateMax = byteRate
         $0.partByteCountMax = parts
       }
-      try await ana.node.join(channel, secret: .open)
-      try await ben.node.join(channel, secret: .open)
-      try await ana.node.wait(for: ben.node.peerID, in: channel)
-      try await ben.node.wait(for: ana.node.peerID, in: channel)
-      bytes = (0..<byteCount).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 7) }
+      bytes = pattern(byteCount)
       let id = try await ana.node.share(path: ana.home.write(bytes, "long"), in: channel)
       shared = id
       let channel = channel
-      try await ben.node.wait { try await $0.history(of: channel, limit: 1).first?.media?.id == id.id }
+      try await ben.node.wait(forMedia: id.id, in: channel)
     }
 
     func stop() async throws {

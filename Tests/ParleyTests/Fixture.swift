@@ -20,6 +20,9 @@ final class RunningNode: Sendable {
     try await node.ready()
   }
 
+  /// Returns once `run()` has by itself.
+  func ended() async throws { try await run.value }
+
   /// Returns once `run()` has.
   func stop() async throws {
     await node.stop()
@@ -89,6 +92,11 @@ extension Node {
     }
   }
 
+  /// Waits until the last message heard here announces this media.
+  func wait(forMedia id: MediaID, in channel: ChannelName) async throws {
+    try await wait { try await $0.history(of: channel, limit: 1).first?.media?.id == id }
+  }
+
   /// Waits until the channel's history here ends with this text.
   func wait(forText text: String, in channel: ChannelName) async throws {
     try await wait { try await $0.history(of: channel, limit: 10).contains { $0.body == .text(text) } }
@@ -96,3 +104,19 @@ extension Node {
 }
 
 func name(_ text: String) throws -> ChannelName { try ChannelName(text) }
+
+/// Ana and Ben in an open channel, who see each other. `change`: Ben's settings.
+func pair(
+  _ title: String, ben change: (inout NodeSettings) -> Void = { _ in }
+) async throws -> (channel: ChannelName, ana: RunningNode, ben: RunningNode) {
+  let channel = try name(title)
+  let ana = try await RunningNode("Ana")
+  let ben = try await RunningNode("Ben", with: change)
+  for node in [ana.node, ben.node] { try await node.join(channel, secret: .open) }
+  try await ana.node.wait(for: ben.node.peerID, in: channel)
+  try await ben.node.wait(for: ana.node.peerID, in: channel)
+  return (channel, ana, ben)
+}
+
+/// Bytes that differ from block to block.
+func pattern(_ byteCount: Int) -> [UInt8] { (0..<byteCount).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 7) } }

@@ -5,17 +5,6 @@ import Testing
 /// Folders from one node to another, whole and in part.
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct FolderTests {
-  private func pair(_ text: String) async throws -> (ChannelName, RunningNode, RunningNode) {
-    let channel = try name(text)
-    let ana = try await RunningNode("Ana")
-    let ben = try await RunningNode("Ben")
-    try await ana.node.join(channel, secret: .open)
-    try await ben.node.join(channel, secret: .open)
-    try await ana.node.wait(for: ben.node.peerID, in: channel)
-    try await ben.node.wait(for: ana.node.peerID, in: channel)
-    return (channel, ana, ben)
-  }
-
   private static let contents: [(path: String, byteCount: Int)] = [
     ("a.txt", 5), ("docs/deep/b.bin", 3 << 20 + 17), ("docs/empty", 0), ("docs/run.sh", 16_384), ("z?.jpg", 1 << 20),
   ]
@@ -34,7 +23,7 @@ struct FolderTests {
   @Test func aFolderArrivesWholeAndIsServedOn() async throws {
     let (channel, ana, ben) = try await pair("folder-tests-whole")
     let shared = try await ana.node.share(path: makeFolder(ana.home), in: channel)
-    try await ben.node.wait { try await $0.history(of: channel, limit: 1).first?.media?.id == shared.id }
+    try await ben.node.wait(forMedia: shared.id, in: channel)
     #expect(try await ben.node.history(of: channel, limit: 1).first?.media?.isFolder == true)
 
     let contents = try await ben.node.contents(of: shared.id)
@@ -71,7 +60,7 @@ struct FolderTests {
   @Test func ofAFolderAPartIsDownloaded() async throws {
     let (channel, ana, ben) = try await pair("folder-tests-part")
     let shared = try await ana.node.share(path: makeFolder(ana.home), in: channel)
-    try await ben.node.wait { try await $0.history(of: channel, limit: 1).first?.media?.id == shared.id }
+    try await ben.node.wait(forMedia: shared.id, in: channel)
     let landed = try await finish(
       ben.node.download(
         shared.id, to: .folder(ben.home.path), DownloadChoice(paths: ["docs/deep/", "*.txt", "docs/r??.sh"])))
@@ -94,11 +83,48 @@ struct FolderTests {
     try await ben.stop()
   }
 
+  /// Paused at its first piece and gone on with by another run of the node, which knows what was chosen.
+  @Test func aFolderGoesOnAfterARestart() async throws {
+    let (channel, ana, ben) = try await pair("folder-tests-restart") { $0.downloadByteRateMax = 4 << 20 }
+    let (home, target) = (ben.home, TemporaryHome())
+    let path = try makeFolder(ana.home)
+    _ = try ana.home.write(pattern(12 << 20), "trip/docs/long")
+    let shared = try await ana.node.share(path: path, in: channel)
+    try await ben.node.wait(forMedia: shared.id, in: channel)
+    let (id, events) = try await ben.node.download(
+      shared.id, to: .folder(target.path), DownloadChoice(paths: ["docs"], isApplyingExecutable: true))
+    for await event in events {
+      if case .progress(let received, _, _, _) = event, received > 0 { try await ben.node.pause(id) }
+      if case .paused = event { break }
+    }
+    try await ben.stop()
+    let again = try await RunningNode("Ben", home: home)
+    try await again.node.wait(for: ana.node.peerID, in: channel)
+    let item = try #require(try await again.node.downloads().first)
+    #expect(item.state == .paused && item.doneByteCount > 0)
+    #expect(item.byteCount == UInt64((12 << 20) + (3 << 20) + 17 + 16_384), "only what was chosen")
+    try await again.node.resume(item.id)
+    var landed: String?
+    while landed == nil {
+      let state = try await again.node.downloads().first?.state
+      if case .finished(let path) = state { landed = path }
+      if case .failed(let error) = state { throw error }
+      await Task.yield()
+    }
+    let folder = try #require(landed)
+    #expect(try TemporaryHome.read(folder + "/docs/long") == pattern(12 << 20))
+    #expect(try TemporaryHome.read(folder + "/docs/deep/b.bin") == Self.bytes(3 << 20 + 17))
+    #expect(access(folder + "/docs/run.sh", X_OK) == 0, "what was to become a program did")
+    #expect(access(folder + "/docs/empty", F_OK) == 0 && access(folder + "/a.txt", F_OK) != 0)
+    try await ana.stop()
+    try await again.stop()
+  }
+
   @Test func aFolderThatChangesIsNotServed() async throws {
     let (channel, ana, ben) = try await pair("folder-tests-changed")
     let path = try makeFolder(ana.home)
     let shared = try await ana.node.share(path: path, in: channel)
-    try await ben.node.wait { try await $0.history(of: channel, limit: 1).first?.media?.id == shared.id }
+    try await ben.node.wait(forMedia: shared.id, in: channel)
     #expect(truncate(path + "/docs/deep/b.bin", 100) == 0)
     await #expect(throws: ParleyError.self) {
       _ = try await finish(ben.node.download(shared.id, to: .folder(ben.home.path)))

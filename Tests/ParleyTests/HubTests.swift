@@ -30,6 +30,33 @@ import Testing
     #expect(hub.presentCount(in: channel) == 1)
   }
 
+  /// What is indexed and folded by the number beside a message must be what is shown as JSON.
+  @Test func aMessageUnderAnotherKindsNumberIsShownToNobody() throws {
+    let me = PeerID(Bytes32(words: (1, 1, 1, 1)))
+    let ben = PeerID(Bytes32(words: (2, 2, 2, 2)))
+    let channel = ChannelID(Bytes32(words: (3, 3, 3, 3)))
+    let name = try ChannelName("kitchen")
+    let hub = Hub(me: me, instance: Instance(1), trouble: { _ in }, aborted: {})
+    let sender = Sender(peer: ben, displayName: try DisplayName("Ben"))
+    let json = SchemaMessage(
+      sender: sender, messageID: MessageID("m")!, timestamp: Timestamp(milliseconds: 0).text,
+      content: TextKind(body: "hello")
+    ).encoded
+    let poll = #"{"sender":{"display_name":"Ben","sender_id":"\#(ben.text)"},"message_id":"p","type":"poll"}"#
+    func shown(_ items: [Entry.Item]) -> [String] {
+      let entry = Entry(
+        key: LogKey(author: ben, log: Instance(2)), number: 1, lamport: 1, timestamp: 0, isHidden: false, items: items)
+      return hub.messages(entry, channel: channel, name: name, cursor: 1).map(\.id.text)
+    }
+    #expect(shown([.init(kind: TextKind.code, body: json)]) == ["m"])
+    for other in [0, RaiseHandKind.code, PhotoKind.code, 200] {
+      #expect(shown([.init(kind: other, body: json)]) == [])
+    }
+    // What a newer version says keeps a number of its own, and none of ours.
+    #expect(shown([.init(kind: 200, body: Array(poll.utf8))]) == ["p"])
+    #expect(shown([.init(kind: TextKind.code, body: Array(poll.utf8))]) == [])
+  }
+
   /// A power cut may take what is shown at once; who keeps a cursor is told what it cannot take.
   @Test func whoKeepsACursorIsToldOnceItIsOnTheDisk() async throws {
     let me = PeerID(Bytes32(words: (1, 1, 1, 1)))

@@ -8,18 +8,12 @@ import Testing
 struct MediaTests {
   @Test(arguments: [0, 1, 16_384, 1 << 20, 3 << 20 + 17])
   func aFileArrivesWhole(_ byteCount: Int) async throws {
-    let channel = try name("media-tests-\(byteCount)")
-    let ana = try await RunningNode("Ana")
-    let ben = try await RunningNode("Ben")
-    try await ana.node.join(channel, secret: .open)
-    try await ben.node.join(channel, secret: .open)
-    try await ana.node.wait(for: ben.node.peerID, in: channel)
-    try await ben.node.wait(for: ana.node.peerID, in: channel)
+    let (channel, ana, ben) = try await pair("media-tests-\(byteCount)")
     let bytes = (0..<byteCount).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
     let path = try ana.home.write(bytes, "notes.txt")
     let shared = try await ana.node.share(path: path, in: channel)
     #expect(shared.byteCount == UInt64(byteCount) && shared.fileName == "notes.txt")
-    try await ben.node.wait { try await $0.history(of: channel, limit: 1).first?.media?.id == shared.id }
+    try await ben.node.wait(forMedia: shared.id, in: channel)
 
     let landed = try await finish(ben.node.download(shared.id, to: .folder(ben.home.path)))
     #expect(landed == ben.home.path + "/notes.txt")
@@ -95,15 +89,9 @@ struct MediaTests {
   }
 
   @Test func nothingIsReplacedUnlessAsked() async throws {
-    let channel = try name("media-tests-replace")
-    let ana = try await RunningNode("Ana")
-    let ben = try await RunningNode("Ben")
-    try await ana.node.join(channel, secret: .open)
-    try await ben.node.join(channel, secret: .open)
-    try await ana.node.wait(for: ben.node.peerID, in: channel)
-    try await ben.node.wait(for: ana.node.peerID, in: channel)
+    let (channel, ana, ben) = try await pair("media-tests-replace")
     let shared = try await ana.node.share(path: ana.home.write([1, 2, 3], "new"), in: channel)
-    try await ben.node.wait { try await $0.history(of: channel, limit: 1).first?.media?.id == shared.id }
+    try await ben.node.wait(forMedia: shared.id, in: channel)
     let target = try ben.home.write([9], "old")
     await #expect(throws: ParleyError.alreadyExists(path: target)) {
       _ = try await finish(ben.node.download(shared.id, to: .file(target, replacing: false)))
@@ -116,15 +104,9 @@ struct MediaTests {
   }
 
   @Test func whatIsNoLongerSharedHasNoSource() async throws {
-    let channel = try name("media-tests-unshared")
-    let ana = try await RunningNode("Ana")
-    let ben = try await RunningNode("Ben")
-    try await ana.node.join(channel, secret: .open)
-    try await ben.node.join(channel, secret: .open)
-    try await ana.node.wait(for: ben.node.peerID, in: channel)
-    try await ben.node.wait(for: ana.node.peerID, in: channel)
+    let (channel, ana, ben) = try await pair("media-tests-unshared")
     let shared = try await ana.node.share(path: ana.home.write([1, 2, 3], "gone"), in: channel)
-    try await ben.node.wait { try await $0.history(of: channel, limit: 1).first?.media?.id == shared.id }
+    try await ben.node.wait(forMedia: shared.id, in: channel)
     try await ana.node.unshare(shared.id)
     await #expect(throws: ParleyError.noSource(shared.id)) {
       _ = try await finish(ben.node.download(shared.id, to: .folder(ben.home.path)))

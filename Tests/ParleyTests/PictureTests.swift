@@ -34,26 +34,15 @@ struct PictureTests {
       + (place.map { chunk("tEXt", Array("Comment\0\($0)".utf8)) } ?? []) + chunk("IDAT", coded) + chunk("IEND", [])
   }
 
-  private func pair(_ channel: ChannelName) async throws -> (RunningNode, RunningNode) {
-    let ana = try await RunningNode("Ana")
-    let ben = try await RunningNode("Ben")
-    try await ana.node.join(channel, secret: .open)
-    try await ben.node.join(channel, secret: .open)
-    try await ana.node.wait(for: ben.node.peerID, in: channel)
-    try await ben.node.wait(for: ana.node.peerID, in: channel)
-    return (ana, ben)
-  }
-
   @Test func aPhotoArrivesWithoutItsPlaceAndWithPreviews() async throws {
-    let channel = try name("picture-tests")
-    let (ana, ben) = try await pair(channel)
+    let (channel, ana, ben) = try await pair("picture-tests")
     let path = try ana.home.write(Self.png(900, 800, place: Self.place), "tower.png")
     let outcome = try await ana.node.share(path: path, in: channel) { _ in }
     let shared = outcome.media
     #expect(outcome.notes == [] && shared.fileName == "tower.png" && shared.mimeType == "image/png")
     let picture = try #require(shared.picture)
     #expect([picture.width, picture.height] == [900, 800] && !picture.isOriginal && !picture.isGIF)
-    try await ben.node.wait { try await $0.history(of: channel, limit: 1).first?.media?.id == shared.id }
+    try await ben.node.wait(forMedia: shared.id, in: channel)
     let heard = try #require(try await ben.node.history(of: channel, limit: 1).first?.media)
     #expect(heard.picture == picture)
 

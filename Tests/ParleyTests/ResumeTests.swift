@@ -17,7 +17,7 @@ struct ResumeTests {
     try await ana.node.wait(for: ben.node.peerID, in: channel)
     let bytes = (0..<(48 << 20) + 5).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 7) }
     let shared = try await ana.node.share(path: ana.home.write(bytes, "long"), in: channel)
-    try await ben.node.wait { try await $0.history(of: channel, limit: 1).first?.media?.id == shared.id }
+    try await ben.node.wait(forMedia: shared.id, in: channel)
 
     let (id, events) = try await ben.node.download(shared.id, to: .folder(target.path))
     var kept: UInt64 = 0
@@ -60,16 +60,11 @@ struct ResumeTests {
   }
 
   @Test func twoDownloadsOfOneFileAtOnceAndAFolderThatIsMissing() async throws {
-    let channel = try name("resume-tests-two")
-    let ana = try await RunningNode("Ana")
-    let ben = try await RunningNode("Ben")
+    let (channel, ana, ben) = try await pair("resume-tests-two")
     let target = TemporaryHome()
-    try await ana.node.join(channel, secret: .open)
-    try await ben.node.join(channel, secret: .open)
-    try await ana.node.wait(for: ben.node.peerID, in: channel)
     let bytes = (0..<(5 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 7) }
     let shared = try await ana.node.share(path: ana.home.write(bytes, "twice"), in: channel)
-    try await ben.node.wait { try await $0.history(of: channel, limit: 1).first?.media?.id == shared.id }
+    try await ben.node.wait(forMedia: shared.id, in: channel)
     let missing = target.path + "/missing"
     let (_, refused) = try await ben.node.download(shared.id, to: .folder(missing))
     var last: DownloadEvent?
@@ -90,15 +85,10 @@ struct ResumeTests {
   }
 
   @Test func aChangedFileIsToldOnceAndCanBeSharedAgain() async throws {
-    let channel = try name("resume-tests-changed")
-    let ana = try await RunningNode("Ana")
-    let ben = try await RunningNode("Ben")
-    try await ana.node.join(channel, secret: .open)
-    try await ben.node.join(channel, secret: .open)
-    try await ana.node.wait(for: ben.node.peerID, in: channel)
+    let (channel, ana, ben) = try await pair("resume-tests-changed")
     let path = try ana.home.write([1, 2, 3], "changes")
     let shared = try await ana.node.share(path: path, in: channel)
-    try await ben.node.wait { try await $0.history(of: channel, limit: 1).first?.media?.id == shared.id }
+    try await ben.node.wait(forMedia: shared.id, in: channel)
     var times = [timespec(tv_sec: 1, tv_nsec: 0), timespec(tv_sec: 1, tv_nsec: 0)]
     #expect(utimensat(AT_FDCWD, path, &times, 0) == 0)
     let (_, events) = try await ben.node.download(shared.id, to: .folder(ben.home.path))

@@ -82,7 +82,10 @@ import Testing
     #expect(Sealing.randomMessageID() != Sealing.randomMessageID())
     #expect(Sealing.randomMessageID().text.utf8.count == 26)
     #expect(Identity.random().peerID != Identity.random().peerID)
-    #expect(ChannelKeys.random(name: Self.channel.name).id != ChannelKeys.random(name: Self.channel.name).id)
+    let founder = Identity.random().peerID
+    let founded = (0..<2).map { _ in ChannelKeys.founded(name: Self.channel.name, by: founder) }
+    #expect(founded[0].id != founded[1].id)
+    #expect(founded[0].newest.id != founded[1].newest.id)
     #expect(Instance(bytes: Self.instance.bytes) == Self.instance)
     #expect(Instance(bytes: [1, 2]) == nil)
   }

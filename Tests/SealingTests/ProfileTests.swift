@@ -90,6 +90,25 @@ final class TemporaryDirectory {
     #expect(throws: Never.self) { try Profile.open(home: home) }
   }
 
+  /// As a program has one while it is being started.
+  @Test func aCopyOfTheLockKeepsNobodyOut() throws {
+    let profile = try Profile.open(home: home)
+    let lock = home + "/lock"
+    var copies: [Int32] = []
+    defer { for copy in copies { close(copy) } }
+    for descriptor in Int32(0)..<4_096 where copies.isEmpty {
+      var target = [CChar](repeating: 0, count: 4_096)
+      guard readlink("/proc/self/fd/\(descriptor)", &target, target.count - 1) > 0 else { continue }
+      if String(decoding: target.prefix { $0 != 0 }.map(UInt8.init), as: UTF8.self) == lock {
+        copies = [dup(descriptor)]
+      }
+    }
+    try #require(copies.count == 1 && copies[0] >= 0)
+    #expect(throws: ProfileError.inUse(path: home, processID: getpid())) { try Profile.open(home: home) }
+    profile.release()
+    _ = try Profile.open(home: home)
+  }
+
   @Test(arguments: [0o770, 0o707, 0o701, 0o740] as [mode_t])
   func homesThatOthersCanUseAreRefused(_ mode: mode_t) {
     chmod(directory.path, mode)
@@ -142,7 +161,8 @@ final class TemporaryDirectory {
 
   @Test func channelsAreSavedLoadedAndRemoved() throws {
     let kitchen = ChannelKeys.open(name: try ChannelName("кухня"))
-    let garden = ChannelKeys.random(name: try ChannelName("garden"))
+    let founder = Identity.random().peerID
+    let garden = ChannelKeys.founded(name: try ChannelName("garden"), by: founder)
     do {
       let profile = try Profile.open(home: home)
       #expect(try profile.loadChannels().isEmpty)
@@ -159,6 +179,7 @@ final class TemporaryDirectory {
     #expect(loaded.map(\.id) == [garden.id, kitchen.id])
     #expect(loaded.map(\.isOpen) == [false, true])
     #expect(loaded[0].tag(of: Instance(3)) == garden.tag(of: Instance(3)))
+    #expect(loaded.map { $0.ownership?.founder } == [founder, nil])
     #expect(try profile.removeChannel(garden.id))
     #expect(try profile.removeChannel(garden.id) == false)
     #expect(try profile.loadChannels().map(\.id) == [kitchen.id])
@@ -181,6 +202,33 @@ final class TemporaryDirectory {
     }
     directory.write(name, whole)
     #expect(try profile.loadChannels().count == 1)
+  }
+
+  @Test func anOwnedChannelIsKeptWithItsGenerations() throws {
+    let profile = try Profile.open(home: home)
+    let founded = ChannelKeys.founded(name: try ChannelName("garden"), by: Identity.random().peerID)
+    let next = founded.makeGeneration(number: 1, secret: SecretBytes(randomByteCount: 32), statement: [7, 8, 9])
+    let rotated = founded.adding(next, sendingUnder: next.id, now: 1_000)
+    try profile.updateChannel(rotated)
+    #expect(try profile.loadChannels().isEmpty, "what was left stays left")
+    try profile.saveChannel(founded)
+    try profile.updateChannel(rotated)
+    let loaded = try #require(try profile.loadChannels().first)
+    #expect(loaded.id == founded.id)
+    #expect(loaded.generations.map(\.id) == [next.id, founded.newest.id])
+    #expect(loaded.generations.map(\.statement) == [[7, 8, 9], []])
+    #expect(loaded.generations.map(\.replacedAt) == [nil, 1_000])
+    for (a, b) in zip(loaded.generations, rotated.generations) {
+      #expect(a.withSecret { Array($0) } == b.withSecret { Array($0) })
+    }
+    let name = "a/home/channels/" + directory.names("a/home/channels")[0]
+    let whole = directory.read(name)
+    // The mark, the founder, the salt, the ChannelID, the name, the count of generations; and cut anywhere.
+    let altered = [0, 8, 9, 41, 57, 90, 97].map { whole.flipping(bit: $0 * 8) }
+    for damaged in altered + (9..<whole.count).map({ Array(whole.prefix($0)) }) + [whole + [0]] {
+      directory.write(name, damaged)
+      #expect(throws: ProfileError.self) { try profile.loadChannels() }
+    }
   }
 
   @Test func incarnationsOnlyGrow() throws {

@@ -117,6 +117,69 @@ struct SessionPair {
     #expect(try ben.receiver.next() == nil)
   }
 
+  /// A channel and what its members know who were away for none, one or two of its rotations.
+  static func generations() throws -> [ChannelKeys] {
+    var known = [ChannelKeys.founded(name: try ChannelName("class"), by: SessionPair.ana.peerID)]
+    for number in 1...2 {
+      let keys = known.last!
+      let next = keys.makeGeneration(
+        number: UInt64(number), secret: SecretBytes(randomByteCount: 32), statement: [UInt8(number)])
+      known.append(keys.adding(next, sendingUnder: next.id, now: UInt64(number)))
+    }
+    return known
+  }
+
+  @Test(arguments: [(0, 2), (2, 0), (1, 2), (2, 1), (2, 2)])
+  func bothEndsProveTheNewestGenerationThatBothKnow(_ initiators: Int, _ responders: Int) throws {
+    let known = try Self.generations()
+    var pair = SessionPair(
+      offering: [known[initiators], SessionPair.kitchen], having: [SessionPair.kitchen, known[responders]])
+    try pair.run()
+    let ana = try #require(pair.initiatorSession)
+    let ben = try #require(pair.responderSession)
+    let shared = known[min(initiators, responders)].newest.id
+    #expect(Set(ana.channels) == [known[0].id, SessionPair.kitchen.id] && ben.channels == ana.channels)
+    #expect(ana.generations[known[0].id] == shared && ben.generations == ana.generations)
+  }
+
+  @Test func whoKnowsOnlyAnotherGenerationIsAnOutsider() throws {
+    let known = try Self.generations()
+    let origin = try #require(known[0].ownership)
+    let newcomer = ChannelKeys.owned(
+      name: known[0].name, ownership: origin, number: 3, secret: SecretBytes(randomByteCount: 32))
+    #expect(newcomer.id == known[0].id)
+    var pair = SessionPair(offering: [newcomer], having: [known[2]])
+    #expect(throws: HandshakeError.noSharedChannel) { try pair.run() }
+    let datagram = try DatagramSealer.seal(
+      frames: [1], identity: SessionPair.ana, channel: newcomer, instance: Instance(1))
+    #expect(DatagramSealer.open(datagram, channel: known[2]) == nil)
+  }
+
+  @Test func datagramsAreSealedUnderTheNewestGenerationAndOpenedUnderAll() throws {
+    let known = try Self.generations()
+    for (age, keys) in known.enumerated() {
+      let datagram = try DatagramSealer.seal(
+        frames: [7], identity: SessionPair.ana, channel: keys, instance: Instance(1))
+      for (other, receiver) in known.enumerated() {
+        #expect(DatagramSealer.open(datagram, channel: receiver) == (other >= age ? [7] : nil))
+      }
+    }
+  }
+
+  @Test func generationsAreKeptForThirtyDaysAndSixtyFourOfThem() throws {
+    var keys = try Self.generations()[2]
+    let old = keys.adding(nil, sendingUnder: keys.newest.id, now: 1 + ChannelKeys.generationAgeMax)
+    #expect(old.generations.map(\.id.number) == [2, 1, 0])
+    let older = keys.adding(nil, sendingUnder: keys.newest.id, now: 2 + ChannelKeys.generationAgeMax)
+    #expect(older.generations.map(\.id.number) == [2, 1])
+    for number in 3..<100 {
+      let next = keys.makeGeneration(
+        number: UInt64(number), secret: SecretBytes(randomByteCount: 32), statement: [])
+      keys = keys.adding(next, sendingUnder: next.id, now: 3)
+    }
+    #expect(keys.generations.map(\.id.number) == (36..<100).reversed().map { UInt64($0) })
+  }
+
   @Test func anOutsiderLearnsNoPeerID() {
     var pair = SessionPair(offering: [SessionPair.cellar], having: [SessionPair.kitchen])
     #expect(throws: HandshakeError.noSharedChannel) { try pair.run() }
@@ -154,7 +217,7 @@ struct SessionPair {
     #expect(pair.sent.count == 4)
     #expect(pair.initiatorSession == nil && pair.responderSession == nil)
     var own = SessionPair(responderIdentity: SessionPair.ana)
-    #expect(throws: HandshakeError.ourself) { try own.run() }
+    #expect(throws: HandshakeError.ourself(Instance(22))) { try own.run() }
     #expect(own.sent.count == 4)
   }
 
@@ -259,7 +322,7 @@ struct SessionPair {
         Identity.random().peerID.bytes + SessionIdentity.make(ana, instance: Instance(1), role: .initiator, h: h)[32...]
       default: SessionIdentity.make(SessionPair.ben, instance: Instance(1), role: .initiator, h: h)
       }
-    #expect(throws: lie < 3 ? HandshakeError.falseIdentity : .ourself) {
+    #expect(throws: lie < 3 ? HandshakeError.falseIdentity : .ourself(Instance(1))) {
       try responder.receive(try sender.seal(introduction))
     }
   }

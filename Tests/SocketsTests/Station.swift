@@ -10,7 +10,7 @@ actor Station {
     let take: (TransportEvent) -> Bool
   }
 
-  nonisolated let transport = UVTransport()
+  nonisolated let transport = try! UVTransport()
   nonisolated var unownedExecutor: UnownedSerialExecutor { transport.executor.asUnownedSerialExecutor() }
   private(set) var unread: [TransportEvent] = []
   private var waiters: [Waiter] = []

@@ -13,7 +13,7 @@ struct StreamTests {
       transport.write(bytes.copy, to: id)
       if transport.queuedByteCount(id) > 1 << 20 { transport.setReading(false, id) }
     case .writable(let id): transport.setReading(true, id)
-    case .datagram, .accepted, .connected, .closed, .interfacesChanged, .woke: break
+    case .datagram, .accepted, .connected, .closed, .interfacesChanged, .starved, .woke: break
     }
   }
 

@@ -31,4 +31,20 @@ struct ContactTests {
     #expect(try store.organiser(of: channel(2)) == nil)
     #expect(try store.contacts().count == 2)
   }
+
+  @Test func tokensThatLastLongestAreKept() throws {
+    let store = try Store(path: folder.store, clocks: TestClocks(wall: 5_000).clocks)
+    func token(_ number: UInt8, _ expires: Int64, in place: UInt8 = 1, _ text: String = "t") -> StoredToken {
+      StoredToken(channel: channel(place), peer: peer(number), expires: expires, text: "\(text)\(expires)")
+    }
+    let given = [token(1, 20), token(1, 10), token(2, 5), token(1, 30), token(1, 25), token(1, 7, in: 2)]
+    try store.apply(given.map { .token($0, countMax: 3) })
+    #expect(try store.tokens(in: channel(1)) == [token(1, 20), token(1, 25), token(1, 30), token(2, 5)])
+    // One more of the same end replaces it; a smaller count takes effect at once.
+    try store.apply([.token(token(1, 30, in: 1, "new"), countMax: 1)])
+    #expect(try store.tokens(in: channel(1)) == [token(1, 30, in: 1, "new"), token(2, 5)])
+    try store.apply([.forgetChannel(channel(1))])
+    #expect(try store.tokens(in: channel(1)).isEmpty)
+    #expect(try store.tokens(in: channel(2)) == [token(1, 7, in: 2)])
+  }
 }

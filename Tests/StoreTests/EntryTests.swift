@@ -201,4 +201,22 @@ struct EntryTests {
       #expect(plan.first?.hasPrefix("SEARCH entries USING") == true, "\(plan)")
     }
   }
+
+  @Test func headsEndBeforeAGapAndBeforeATimeFarAhead() throws {
+    try store.add([entry(1), entry(2), entry(4)])
+    try store.add([entry(1, log: 10, lamport: 5), entry(2, log: 10, lamport: 900), entry(3, log: 10, lamport: 7)])
+    try store.add([entry(1, author: 2, log: 11)])
+    #expect(
+      try store.heads(of: peer(1), in: channel(1), lamportMax: 100) == [Instance(9): 2, Instance(10): 1])
+    #expect(
+      try store.heads(of: peer(1), in: channel(1), lamportMax: 900) == [Instance(9): 2, Instance(10): 3])
+    #expect(try store.heads(of: peer(3), in: channel(1), lamportMax: 900).isEmpty)
+  }
+
+  @Test func hiddenEntriesOfALogComeNewestFirst() throws {
+    try store.add([entry(1, hidden: true), entry(2), entry(3, kept: true), entry(4, hidden: true)])
+    #expect(
+      try store.hiddenEntries(in: channel(1), of: entry(1).key, before: 4, limit: 9).map(\.number) == [3, 1])
+    #expect(try store.lastHiddenEntries(in: channel(1)).map(\.number) == [4])
+  }
 }

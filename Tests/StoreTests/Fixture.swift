@@ -100,11 +100,12 @@ func message(_ text: String) -> MessageID { MessageID(text)! }
 
 func entry(
   _ number: UInt64, author: UInt8 = 1, log: UInt64 = 9, lamport: UInt64? = nil, hidden: Bool = false,
+  kept: Bool = false,
   in place: ChannelID = channel(1), bytes: [UInt8]? = nil
 ) -> StoredEntry {
   StoredEntry(
     channel: place, key: LogKey(author: peer(author), log: Instance(log)), number: number, lamport: lamport ?? number,
-    isHidden: hidden, bytes: bytes ?? Array("entry \(number)".utf8))
+    isHidden: hidden || kept, isKept: kept, bytes: bytes ?? Array("entry \(number)".utf8))
 }
 
 func share(_ id: UInt8, in place: UInt8, path: String = "/home/ana/Bild é.jpg", byteCount: UInt64 = 5) -> StoredShare {

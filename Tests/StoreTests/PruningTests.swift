@@ -37,6 +37,18 @@ struct PruningTests {
     #expect(try store.entriesAfter(cursor: 0, in: nil, limit: 99).map(\.cursor) == [11, 12, 13, 14, 15, 16])
   }
 
+  @Test func whatIsKeptForEverStaysBelowTheFloor() throws {
+    try store.add((1...10).map { entry($0, kept: $0 % 4 == 1) })
+    clocks.pass(days: 31)
+    let step = try store.prune(channel(1), keeping: plenty)
+    #expect(step.floors.map(\.floor) == [10])
+    #expect(try rows(entry(1).key) == [1, 5, 9])
+    #expect(try store.keptEntries(in: channel(1), after: 0, limit: 2).map(\.number) == [1, 5])
+    #expect(try store.keptEntries(in: channel(1), after: 5, limit: 2).map(\.number) == [9])
+    #expect(try store.prune(channel(1), keeping: plenty).removedCount == 0)
+    #expect(try store.prune(channel(1), keeping: Retention(days: 30, entryCountMax: 1)).removedCount == 0)
+  }
+
   @Test func whatIsTooMuchGoesInTheSharedOrder() throws {
     // Two logs whose Lamport times interleave, and a third that is newer than both.
     try store.add((1...50).map { entry($0, log: 1, lamport: $0 * 2) })

@@ -38,10 +38,11 @@ import Testing
     }
   }
 
-  /// Tests wait for what they expect, never for time to pass.
+  /// Tests wait for what they expect, never for time to pass. The hostile peer expects nothing: it paces what it sends.
   @Test func testsDoNotSleep() throws {
     let sleep = try Regex("\\b(Task\\.sleep|Thread\\.sleep|usleep|nanosleep|time\\.sleep|sleep)\\s*\\(")
-    for file in try SourceFile.all(under: ["Tests", "Peers"], endings: [".swift", ".py"]) {
+    for file in try SourceFile.all(under: ["Tests", "Peers"], endings: [".swift", ".py"])
+    where !file.path.hasPrefix("Tests/Hostile/") {
       let isSwift = file.path.hasSuffix(".swift")
       let code = isSwift ? String(decoding: CodeScanner.code(of: file.text), as: UTF8.self) : file.text
       for match in code.matches(of: sleep) {
@@ -55,7 +56,7 @@ import Testing
     ("CSodium", ["Hashing", "Sealing"]), ("CCrypto", ["Hashing"]), ("CSQLite", ["Store"]), ("CUV", ["Sockets"]),
     ("CJansson", ["Wire"]), ("CUTF8Proc", ["Vocabulary"]), ("CICU", ["Vocabulary"]), ("CMicroHTTPD", ["LocalAPI"]),
     ("CCurl", ["App"]),
-    ("CEdit", ["App"]), ("CLinux", ["Disk", "Pictures"]),
+    ("CEdit", ["App"]), ("CQREncode", ["Parley"]), ("CLinux", ["Disk", "Pictures"]),
   ])
   func cLibrariesStayInTheirRooms(_ library: String, _ rooms: [String]) throws {
     let importLine = try Regex("(?m)^[^/\\n]*\\bimport \(library)\\b")

@@ -24,7 +24,8 @@ import Testing
     }
     for (name, entry) in [
       ("entry, one message", Facts.plainEntry), ("entry, three messages", Facts.threeEntry),
-      ("entry, hidden", Facts.handEntry), ("entry, unknown kind", Facts.unknownEntry),
+      ("entry, hidden", Facts.handEntry), ("entry, an act", Facts.joinedEntry),
+      ("entry, unknown kind", Facts.unknownEntry),
     ] {
       #expect(try Entry(decoding: entry.encoded[...]) == entry)
       add(name, "entry", entry.encoded, entry.value)
@@ -32,6 +33,10 @@ import Testing
     let emptied = try Entry(decoding: Facts.emptiedEntry[...])
     #expect(emptied.encoded == Facts.emptiedEntry && emptied.items[0].body == nil)
     add("entry, body gone", "entry", Facts.emptiedEntry, emptied.value)
+    for (name, grant) in [("grant, all limits", Facts.grant), ("grant of an admin, no limits", Facts.adminGrant)] {
+      #expect(try Grant(decoding: grant.encoded[...]) == grant)
+      add(name, "grant", grant.encoded, grant.value)
+    }
     let direct = DirectMessage(counter: 64, parts: Self.parts)
     #expect(try DirectMessage(decoding: direct.encoded) == direct)
     add("direct message", "direct", direct.encoded, direct.value)

@@ -28,6 +28,23 @@ import Testing
     try file.check()
   }
 
+  @Test func ownedChannels() throws {
+    var file = VectorFile("owned_channels")
+    for (name, founder, number) in [("class", Facts.ana, UInt64(0)), ("会議室 😀", Facts.ben, 70_000)] {
+      let origin = ChannelOwnership(founder: founder.peerID, salt: (0..<16).map { UInt8($0 * 11) })!
+      let secret = SecretBytes((0..<32).map { UInt8($0 * 5 + 1) })
+      let keys = ChannelKeys.owned(name: try ChannelName(name), ownership: origin, number: number, secret: secret)
+      file.add(
+        "generation \(number) of \(name)",
+        [
+          JSONMember("given_name", name), JSONMember("founder", hex: origin.founder.bytes),
+          JSONMember("salt", hex: origin.salt), JSONMember("generation", number),
+          JSONMember("hash", hex: keys.newest.id.hash.bytes),
+        ] + members(keys))
+    }
+    try file.check()
+  }
+
   private func members(_ keys: ChannelKeys) -> [JSONMember] {
     let tags = [0, 1, Facts.instance.value, UInt64.max].map { instance in
       JSONValue.object([
@@ -37,8 +54,8 @@ import Testing
     return [
       JSONMember("name_bytes", hex: Array(keys.name.text.utf8)),
       JSONMember("secret", hex: keys.withSecret { Array($0) }), JSONMember("channel_id", hex: keys.id.bytes),
-      JSONMember("datagram_key", hex: keys.withDatagramKey { Array($0) }),
-      JSONMember("proof_key", hex: keys.withProofKey { Array($0) }), JSONMember("tags", .array(tags)),
+      JSONMember("datagram_key", hex: keys.newest.withDatagramKey { Array($0) }),
+      JSONMember("proof_key", hex: keys.newest.withProofKey { Array($0) }), JSONMember("tags", .array(tags)),
     ]
   }
 
@@ -111,6 +128,15 @@ import Testing
           JSONMember("seed", hex: [UInt8](repeating: 1, count: 32)), JSONMember("context", context),
           JSONMember("channel_id", hex: Facts.kitchen.id.bytes), JSONMember("instance", bits: Facts.instance.value),
           JSONMember("object", hex: object), JSONMember("signature", hex: Facts.sign(context, object).signature),
+        ])
+    }
+    for (name, grant) in [("grant 1", Facts.grant), ("grant 2", Facts.adminGrant)] {
+      file.add(
+        name,
+        [
+          JSONMember("seed", hex: [UInt8](repeating: 1, count: 32)), JSONMember("context", Grant.context),
+          JSONMember("channel_id", hex: Facts.kitchen.id.bytes), JSONMember("instance", bits: Grant.log.value),
+          JSONMember("object", hex: grant.signedPart), JSONMember("signature", hex: grant.signature),
         ])
     }
     try file.check()

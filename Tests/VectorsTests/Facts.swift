@@ -61,6 +61,15 @@ enum Facts {
       signature: ana.sign(context: context, channel: kitchen.id, log: instance, object: object), object: object)
   }
 
+  static let statement: Signed = {
+    let object = GenerationStatement(
+      author: ana.peerID, id: GenerationID(number: 3, hash: Bytes32(repeatElement(0x77, count: 32))!)
+    ).encoded
+    let signature = ana.sign(
+      context: GenerationStatement.context, channel: kitchen.id, log: GenerationStatement.instance, object: object)
+    return Signed(signature: signature, object: object)
+  }()
+
   static func entry(
     number: UInt64, lamport: UInt64, timestamp: UInt64 = 1_615_539_916_000, isHidden: Bool = false,
     _ items: [(UInt64, [UInt8])]
@@ -73,11 +82,30 @@ enum Facts {
     return entry
   }
 
+  static let grant: Grant = {
+    var grant = Grant(
+      inviter: ana.peerID, inviteID: (0..<16).map { UInt8(0x60 + $0) }, role: .member, issued: 1_615_539_916_000,
+      expires: 1_615_568_716_000, uses: 30)
+    grant.signature = ana.sign(
+      context: Grant.context, channel: kitchen.id, log: Grant.log, object: grant.signedPart)
+    return grant
+  }()
+  static let adminGrant: Grant = {
+    var grant = Grant(
+      inviter: ana.peerID, inviteID: [UInt8](repeating: 0xFF, count: 16), role: .admin, issued: 0, expires: 0, uses: 0)
+    grant.signature = ana.sign(
+      context: Grant.context, channel: kitchen.id, log: Grant.log, object: grant.signedPart)
+    return grant
+  }()
+  static let heads = ActHeads([instance: 12, otherInstance: Limit.counterMax])
+
   static let plainEntry = entry(number: 1, lamport: 64, [(TextKind.code, text)])
   static let threeEntry = entry(
     number: 16_384, lamport: Limit.counterMax,
     [(TextKind.code, text), (PhotoKind.code, photo), (FileKind.code, file)])
   static let handEntry = entry(number: 2, lamport: 65, isHidden: true, [(RaiseHandKind.code, handUp)])
+  static let joinedEntry = entry(
+    number: 1, lamport: 1, isHidden: true, [(JoinedKind.code, message(JoinedKind(grant: grant), id: "a-1"))])
   static let unknownEntry = entry(
     number: 3, lamport: 66,
     [

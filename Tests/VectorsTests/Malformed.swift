@@ -26,6 +26,7 @@ struct Malformed {
       case "presence": _ = try Presence(decoding: bytes[...])
       case "live": _ = try LiveObject(decoding: bytes[...])
       case "entry": _ = try Entry(decoding: bytes[...])
+      case "grant": _ = try Grant(decoding: bytes[...])
       case "direct": _ = try DirectMessage(decoding: bytes)
       case "frames": _ = try DatagramFrame.decodeAll(bytes)
       case "session": _ = try SessionMessage.decode(bytes)
@@ -49,7 +50,7 @@ struct Malformed {
     return copy
   }
 
-  static var all: [Malformed] { objects + frames + session + media + manifests + json }
+  static var all: [Malformed] { objects + grants + frames + session + media + manifests + json }
 
   // MARK: Objects
 
@@ -117,6 +118,21 @@ struct Malformed {
     ]
   }
 
+  private static var grants: [Malformed] {
+    let grant = Facts.grant.encoded
+    let unlimited = Facts.adminGrant.encoded
+    return [
+      Malformed("grant of nothing", "grant", [], "truncated", "inviter"),
+      Malformed("grant, short invite ID", "grant", Array(grant[..<47]), "truncated", "invite id"),
+      Malformed("grant of an owner", "grant", replacing(grant, at: 48, with: 2), "out_of_range", "role"),
+      Malformed(
+        "grant, uses not in the shortest form", "grant", unlimited[..<51] + [0x40, 0] + unlimited[52...], "malformed",
+        "uses"),
+      Malformed("grant cut short", "grant", Array(grant.dropLast()), "truncated", "signature"),
+      Malformed("grant with a byte more", "grant", grant + [0], "trailing", ""),
+    ]
+  }
+
   // MARK: Datagrams
 
   private static func frame(_ type: UInt64, _ content: [UInt8]) -> [UInt8] {
@@ -164,6 +180,7 @@ struct Malformed {
   private static var session: [Malformed] {
     let channel = Facts.kitchen.id.bytes
     let key = Facts.ana.peerID.bytes + Facts.instance.bytes
+    let secretAndSignature = [UInt8](repeating: 3, count: 32 + 64)
     return [
       Malformed("session message of nothing", "session", [], "truncated", "message type"),
       Malformed("heads, no channel", "session", [1, 0], "truncated", "channel"),
@@ -176,6 +193,19 @@ struct Malformed {
         "summary, a bucket twice", "session",
         [13] + channel + [7] + [UInt8](repeating: 1, count: 16) + [7] + [UInt8](repeating: 2, count: 16), "malformed",
         "bucket"),
+      Malformed(
+        "generation, statement cut", "session", [14] + channel + secretAndSignature + [1], "truncated", "author"),
+      Malformed(
+        "generation, number too large", "session",
+        [14] + channel + secretAndSignature + channel + [0xC0, 0, 0, 1, 0, 0, 0, 0] + channel, "out_of_range",
+        "generation"),
+      Malformed(
+        "generation with a byte more", "session", [14] + channel + secretAndSignature + channel + [1] + channel + [0],
+        "trailing", ""),
+      Malformed("refused without a reason", "session", [15] + channel, "truncated", "reason"),
+      Malformed("refused for no reason", "session", [15] + channel + [0], "out_of_range", "reason"),
+      Malformed("refused for an unknown reason", "session", [15] + channel + [4], "out_of_range", "reason"),
+      Malformed("refused with a byte more", "session", [15] + channel + [1, 0], "trailing", ""),
       Malformed("summary, a digest cut", "session", [13] + channel + [7, 1, 2], "truncated", "digest"),
       Malformed("heads with a byte more", "session", [1] + channel + [0, 0, 0], "trailing", ""),
       Malformed("257 ranges", "session", [2] + channel + [0, 0x41, 0x01], "too_many", "ranges"),
@@ -214,7 +244,14 @@ struct Malformed {
       Malformed("media message of 31,901 bytes", "media", [UInt8](repeating: 0, count: 31_901), "too_long", "media"),
       Malformed("media message of an unknown type", "media", [6, 0], "out_of_range", "media.type"),
       Malformed("media message without number", "media", [5], "truncated", "media.number"),
-      Malformed("cancel with a byte more", "media", [5, 0, 0], "trailing", ""),
+      Malformed("cancel with a byte more", "media", [5, 0, 2, 0], "trailing", ""),
+      Malformed("cancel of 1, written out", "media", [5, 0, 1], "out_of_range", "cancel.count"),
+      Malformed("cancel of 65", "media", [5, 0] + large(65), "out_of_range", "cancel.count"),
+      Malformed("no block", "media", [3, 0] + id + [0, 0, 0], "out_of_range", "block.count"),
+      Malformed("65 blocks", "media", [3, 0] + id + [0, 0] + large(65), "out_of_range", "block.count"),
+      Malformed(
+        "blocks whose last answer has no number", "media", [3] + large(Limit.counterMax) + id + [0, 0, 2],
+        "out_of_range", "media.number"),
       Malformed("manifest of no ID", "media", [1, 0, 1], "truncated", "media.id"),
       Malformed(
         "manifest past its largest size", "media", [1, 0] + id + large(16_777_217), "out_of_range",

@@ -17,7 +17,7 @@ private func text(_ more: String) -> String { #"{"type":"text",\#(sender),\#(res
 
 extension Malformed {
   static var json: [Malformed] {
-    (syntax + commonMembers + ownMembers + pictureMembers + placeMembers + options).map {
+    (syntax + commonMembers + ownMembers + pictureMembers + placeMembers + options + acts + roles).map {
       Malformed("message: " + $0, "message", Array($1.utf8), $2, $3)
     }
       + [
@@ -181,6 +181,57 @@ extension Malformed {
       (
         "reply_to an empty ID", text(#","reply_to":{"sender_id":"\#(id)","message_id":""}"#), "malformed", "reply_to"
       ),
+    ]
+  }
+
+  private static func act(_ type: String, _ more: String) -> String {
+    #"{\#(sender),\#(rest),"type":"\#(type)"\#(more)}"#
+  }
+
+  private static var acts: [Case] {
+    let key = Facts.ben.peerID.text
+    let long = String(repeating: "a", count: 4_097)
+    return [
+      ("joined without a grant", act("joined", ""), "malformed", "grant"),
+      ("joined with a grant cut short", act("joined", #","grant":"aaaa""#), "malformed", "grant"),
+      (
+        "joined with a grant of 221 characters", act("joined", #","grant":"\#(long.prefix(221))""#), "too_long", "grant"
+      ),
+      ("an announcement without a body", act("announcement", ""), "malformed", "body"),
+      (
+        "an announcement of 2,049 bytes", act("announcement", #","body":"\#(long.prefix(2_049))""#), "too_long", "body"
+      ), ("a close without an ID", #"{\#(sender),"type":"close"}"#, "malformed", "message_id"),
+      ("generation 0", act("generation", #","number":0,"hash":"\#(key)""#), "malformed", "number"),
+      ("generation 2^32", act("generation", #","number":4294967296,"hash":"\#(key)""#), "malformed", "number"),
+      ("a generation of a short hash", act("generation", #","number":1,"hash":"abc""#), "malformed", "hash"),
+      ("an empty token", act("token", #","token":"""#), "malformed", "token"),
+      ("a token of 4,097 bytes", act("token", #","token":"\#(long)""#), "too_long", "token"),
+      ("an organiser of a short key", act("organiser", #","key":"abc""#), "malformed", "key"),
+      ("an organiser of a number", act("organiser", #","key":1"#), "malformed", "key"),
+    ]
+  }
+
+  private static var roles: [Case] {
+    func role(_ more: String) -> String { act("role", #","target":"\#(Facts.ben.peerID.text)""# + more) }
+    func heads(_ heads: String) -> String { role(#","role":"muted","heads":\#(heads)"#) }
+    let log = Facts.instance.description
+    let many = (UInt64(0)..<257).map { #"["\#(Instance($0))",1]"# }.joined(separator: ",")
+    return [
+      ("a role of nobody", act("role", #","role":"muted","heads":[]"#), "malformed", "target"),
+      ("a role that there is not", role(#","role":"king","heads":[]"#), "malformed", "role"),
+      ("an admin until a time", role(#","role":"admin","until":1,"heads":[]"#), "malformed", "until"),
+      ("muted until 2^62", role(#","role":"muted","until":4611686018427387904,"heads":[]"#), "malformed", "until"),
+      ("a role without heads", role(#","role":"muted""#), "malformed", "heads"),
+      ("heads of text", heads(#""all""#), "malformed", "heads"),
+      ("a head of three", heads(#"[["\#(log)",1,2]]"#), "malformed", "heads"),
+      ("a head of 0", heads(#"[["\#(log)",0]]"#), "malformed", "heads"),
+      ("a log in capitals", heads(#"[["ABCDEF0123456789",1]]"#), "malformed", "heads"),
+      ("a log of 15 digits", heads(#"[["012345678901234",1]]"#), "malformed", "heads"),
+      ("a log of signs", heads(#"[["+123456789012345",1]]"#), "malformed", "heads"),
+      ("a log twice", heads(#"[["\#(log)",1],["\#(log)",2]]"#), "malformed", "heads"),
+      ("heads of 257 logs", heads("[\(many)]"), "too_many", "heads"),
+      ("lower_hand without heads", act("lower_hand", #","target":"\#(Facts.ben.peerID.text)""#), "malformed", "heads"),
+      ("lower_hand of nobody", act("lower_hand", #","heads":[]"#), "malformed", "target"),
     ]
   }
 }

@@ -71,7 +71,11 @@ import Testing
   /// What becomes of every cut and of every turned byte, hashed: two readers that differ in one verdict differ here.
   @Test func verdictsOnEveryChange() throws {
     var file = VectorFile("verdicts")
-    let messages = [Facts.text, Facts.photo, Facts.file, Facts.handUp, Facts.online].map { ("message", $0) }
+    let messages = [
+      Facts.text, Facts.photo, Facts.file, Facts.handUp, Facts.online,
+      Facts.message(RoleKind(target: Facts.ben.peerID, role: .muted, until: 1, heads: Facts.heads), id: "a-2"),
+      Facts.message(GenerationKind(number: 1, hash: Hash32(Facts.media.value)), id: "a-3"),
+    ].map { ("message", $0) }
     let manifests = try MediaVectorTests.manifests().map { ("manifest", $0.manifest.encoded) }
     let frames = [("frames", DatagramVectorTests.encoded(DatagramVectorTests.bodies[6].frames))]
     for (index, (layout, golden)) in (Self.encodings + manifests + frames + messages).enumerated() {
@@ -101,7 +105,8 @@ import Testing
     [
       ("presence", Facts.presence(status: Facts.online).encoded), ("presence", Facts.presence(status: []).encoded),
       ("live", Facts.live(Facts.offline, counter: 1).encoded), ("entry", Facts.threeEntry.encoded),
-      ("entry", Facts.emptiedEntry), ("direct", DirectMessage(counter: 9, parts: DatagramVectorTests.parts).encoded),
+      ("entry", Facts.emptiedEntry), ("grant", Facts.grant.encoded),
+      ("direct", DirectMessage(counter: 9, parts: DatagramVectorTests.parts).encoded),
     ] + SessionVectorTests.messages.map { ("session", $0.message.encoded) }
       + MediaVectorTests.messages.map { ("media", $0.message.encoded) }
   }
@@ -112,6 +117,7 @@ import Testing
     case "presence": (try? Presence(decoding: bytes[...]))?.value
     case "live": (try? LiveObject(decoding: bytes[...]))?.value
     case "entry": (try? Entry(decoding: bytes[...]))?.value
+    case "grant": (try? Grant(decoding: bytes[...]))?.value
     case "direct": (try? DirectMessage(decoding: bytes))?.value
     case "session": (try? SessionMessage.decode(bytes))?.value
     default: (try? MediaMessage(decoding: bytes))?.value

@@ -21,38 +21,42 @@ import Testing
     try file.check()
   }
 
-  private static let messages: [(String, [UInt8])] = [
-    ("status, online", Facts.online), ("status, offline", Facts.offline), ("raise_hand, up", Facts.handUp),
-    ("raise_hand, down", Facts.handDown), ("text", Facts.text), ("photo", Facts.photo), ("file", Facts.file),
-    (
-      "text, escapes",
-      Facts.message(TextKind(body: "\"\\/\n\r\t\u{8}\u{7F}\u{85}\u{2028}я😀"), id: "номер 5", from: Facts.benSender)
-    ), ("text, empty body", Facts.message(TextKind(body: ""), id: "m-6")),
-    (
-      "photo, all members",
-      Facts.message(
-        PhotoKind(
-          file: MediaMembers(id: Facts.media, fileName: "", byteCount: Limit.counterMax, mimeType: ""),
-          picture: PictureMembers(
-            width: PictureMembers.numberMax, height: 1, isOriginal: true, isGIF: true, big: Facts.otherMedia,
-            thumbnail: Facts.media)),
-        id: String(repeating: "x", count: 64))
-    ),
-    (
-      "video",
-      Facts.message(
-        VideoKind(
-          file: MediaMembers(id: Facts.media, fileName: "a.mp4", byteCount: nil, mimeType: nil), duration: 0),
-        id: "m-7")
-    ),
-    (
-      "video, all members",
-      Facts.message(
-        VideoKind(
-          file: MediaMembers(id: Facts.media, fileName: "a.mp4", byteCount: 1_048_577, mimeType: "video/mp4"),
-          duration: PictureMembers.numberMax,
-          picture: PictureMembers(width: 1_920, height: 1_080, thumbnail: Facts.otherMedia)), id: "m-8")
-    ),
+  private static let messages: [(String, [UInt8])] =
+    [
+      ("status, online", Facts.online), ("status, offline", Facts.offline), ("raise_hand, up", Facts.handUp),
+      ("raise_hand, down", Facts.handDown), ("text", Facts.text), ("photo", Facts.photo), ("file", Facts.file),
+      (
+        "text, escapes",
+        Facts.message(TextKind(body: "\"\\/\n\r\t\u{8}\u{7F}\u{85}\u{2028}я😀"), id: "номер 5", from: Facts.benSender)
+      ), ("text, empty body", Facts.message(TextKind(body: ""), id: "m-6")),
+      (
+        "photo, all members",
+        Facts.message(
+          PhotoKind(
+            file: MediaMembers(id: Facts.media, fileName: "", byteCount: Limit.counterMax, mimeType: ""),
+            picture: PictureMembers(
+              width: PictureMembers.numberMax, height: 1, isOriginal: true, isGIF: true, big: Facts.otherMedia,
+              thumbnail: Facts.media)),
+          id: String(repeating: "x", count: 64))
+      ),
+      (
+        "video",
+        Facts.message(
+          VideoKind(
+            file: MediaMembers(id: Facts.media, fileName: "a.mp4", byteCount: nil, mimeType: nil), duration: 0),
+          id: "m-7")
+      ),
+      (
+        "video, all members",
+        Facts.message(
+          VideoKind(
+            file: MediaMembers(id: Facts.media, fileName: "a.mp4", byteCount: 1_048_577, mimeType: "video/mp4"),
+            duration: PictureMembers.numberMax,
+            picture: PictureMembers(width: 1_920, height: 1_080, thumbnail: Facts.otherMedia)), id: "m-8")
+      ),
+    ] + others + acts
+
+  private static let others: [(String, [UInt8])] = [
     (
       "voice",
       Facts.message(
@@ -81,6 +85,26 @@ import Testing
     ),
     ("text, empty ext", Facts.message(TextKind(body: "yes"), id: "m-15", options: MessageOptions(ext: []))),
   ]
+
+  private static let acts: [(String, [UInt8])] = {
+    let ben = Facts.ben.peerID
+    let kinds: [(String, any MessageKind)] = [
+      ("joined", JoinedKind(grant: Facts.grant)), ("joined as admin", JoinedKind(grant: Facts.adminGrant)),
+      ("role, owner", RoleKind(target: ben, role: .owner, heads: Facts.heads)),
+      ("role, admin", RoleKind(target: ben, role: .admin, heads: ActHeads([:]))),
+      ("role, member", RoleKind(target: ben, role: .member, heads: Facts.heads)),
+      ("role, muted", RoleKind(target: ben, role: .muted, heads: Facts.heads)),
+      ("role, muted until", RoleKind(target: ben, role: .muted, until: Limit.counterMax, heads: Facts.heads)),
+      ("role, removed", RoleKind(target: ben, role: .removed, heads: Facts.heads)),
+      ("role, banned", RoleKind(target: ben, role: .banned, heads: Facts.heads)),
+      ("lower_hand", LowerHandKind(target: ben, heads: Facts.heads)),
+      ("announcement", AnnouncementKind(body: "Back at 9:00\n\"sharp\"")), ("close", CloseKind()),
+      ("generation", GenerationKind(number: GenerationKind.numberMax, hash: Hash32(Facts.media.value))),
+      ("token", TokenKind(token: "v4.public.abc")), ("organiser", OrganiserKind(key: ben)),
+      ("organiser, none", OrganiserKind(key: nil)),
+    ]
+    return kinds.map { ("act: \($0)", Facts.message($1, id: "a-1")) }
+  }()
 
   private static let otherSpellings: [(String, String)] = {
     let id = Facts.ana.peerID.text
@@ -123,7 +147,7 @@ import Testing
     ]
   }()
 
-  private static func meaning(_ message: SchemaMessage) -> [JSONMember] {
+  static func meaning(_ message: SchemaMessage) -> [JSONMember] {
     let own: [JSONMember] =
       switch message.content {
       case let status as StatusKind: [JSONMember("online", status.isOnline)]
@@ -151,6 +175,7 @@ import Testing
           JSONMember("event", custom.event),
           JSONMember("custom_ext", .object(custom.fields.map { JSONMember($0.name, $0.value) })),
         ]
+      case let act as any ActKind: meaning(act)
       default: []
       }
     let options = [
@@ -171,6 +196,34 @@ import Testing
             JSONMember("timestamp", message.timestamp.map { .string($0) } ?? .null),
           ] + own + options))
     ]
+  }
+}
+
+extension SchemaVectorTests {
+  private static func meaning(_ act: any ActKind) -> [JSONMember] {
+    switch act {
+    case let joined as JoinedKind: [JSONMember("grant", joined.grant.value)]
+    case let role as RoleKind:
+      [
+        JSONMember("target", role.target.text), JSONMember("role", role.role.rawValue),
+        JSONMember("until", role.until.map { .integer(Int64($0)) } ?? .null), role.heads.value,
+      ]
+    case let hand as LowerHandKind: [JSONMember("target", hand.target.text), hand.heads.value]
+    case let announcement as AnnouncementKind: [JSONMember("body", announcement.body)]
+    case let generation as GenerationKind:
+      [JSONMember("number", generation.number), JSONMember("hash", hex: generation.hash.bytes)]
+    case let token as TokenKind: [JSONMember("token", token.token)]
+    case let organiser as OrganiserKind: [JSONMember("key", organiser.key.map { .string($0.text) } ?? .null)]
+    default: []
+    }
+  }
+}
+
+extension ActHeads {
+  fileprivate var value: JSONMember {
+    JSONMember(
+      "heads",
+      .array(heads.map { .object([JSONMember("log", bits: $0.log.value), JSONMember("number", $0.number)]) }))
   }
 }
 

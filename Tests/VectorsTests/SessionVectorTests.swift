@@ -57,7 +57,10 @@ import Testing
       ("peer message", .peerMessage(MessageID("m-1")!, json: Facts.text)),
       ("peer stored", .peerStored(MessageID("m-1")!)), ("ping", .ping(0x4142_4344_4546_4748)), ("pong", .pong(.max)),
       ("prove", .prove(proofs)), ("presence", .presence(channel, presence)), ("live", .live(channel, live)),
-      ("closing", .closing), ("direct", .direct(channel, DatagramVectorTests.parts)),
+      ("generation", .generation(channel, Facts.statement, secret: Bytes32(repeatElement(0x5A, count: 32))!)),
+      ("refused, removed", .refused(channel, .removed)), ("refused, banned", .refused(channel, .banned)),
+      ("refused, not admitted", .refused(channel, .notAdmitted)), ("closing", .closing),
+      ("direct", .direct(channel, DatagramVectorTests.parts)),
     ]
   }()
 

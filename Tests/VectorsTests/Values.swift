@@ -43,6 +43,16 @@ extension Entry {
   }
 }
 
+extension Grant {
+  var value: JSONValue {
+    .object([
+      JSONMember("inviter", hex: inviter.bytes), JSONMember("invite_id", hex: inviteID),
+      JSONMember("role", role == .admin ? "admin" : "member"), JSONMember("issued", issued),
+      JSONMember("expires", expires), JSONMember("uses", uses), JSONMember("signature", hex: signature),
+    ])
+  }
+}
+
 extension EntryFragment {
   var value: JSONValue {
     .object([
@@ -125,6 +135,13 @@ extension SessionMessage {
         JSONValue.object([JSONMember("bucket", UInt64($0.key)), JSONMember("digest", hex: $0.value.bytes)])
       }
       return type("summary", [JSONMember("channel", hex: channel.bytes), JSONMember("buckets", .array(list))])
+    case .generation(let channel, let signed, let secret):
+      return type(
+        "generation",
+        [JSONMember("channel", hex: channel.bytes), JSONMember("secret", hex: secret.bytes)] + signed.members)
+    case .refused(let channel, let reason):
+      return type(
+        "refused", [JSONMember("channel", hex: channel.bytes), JSONMember("reason", UInt64(reason.rawValue))])
     case .want(let channel, let request, let ranges):
       let list = ranges.map {
         JSONValue.object($0.key.members + [JSONMember("from", $0.from), JSONMember("through", $0.through)])
@@ -166,7 +183,8 @@ extension MediaMessage {
     switch self {
     case .request(let number, let request):
       .object([JSONMember("type", request.name), JSONMember("number", number)] + request.members)
-    case .cancel(let number): .object([JSONMember("type", "cancel"), JSONMember("number", number)])
+    case .cancel(let number, let count):
+      .object([JSONMember("type", "cancel"), JSONMember("number", number), JSONMember("count", count)])
     case .reply(let number, let reply):
       .object([JSONMember("type", reply.name), JSONMember("number", number)] + reply.members)
     }
@@ -189,7 +207,8 @@ extension MediaRequest {
     case .manifest(_, let offset): return [id, JSONMember("offset", offset)]
     case .pieceHashes(_, let file, let first, let count):
       return [id, JSONMember("file", file), JSONMember("first", first), JSONMember("count", count)]
-    case .block(_, let file, let index): return [id, JSONMember("file", file), JSONMember("index", index)]
+    case .block(_, let file, let index, let count):
+      return [id, JSONMember("file", file), JSONMember("index", index), JSONMember("count", count)]
     case .have(_, let first): return [id, JSONMember("first", first)]
     }
   }

@@ -1,5 +1,15 @@
 import Testing
 
+/// The disk and the wire compare bytes; a dictionary that did not took one message for another.
+@Test func messageIDsAreTheSameWhenTheirBytesAre() throws {
+  let composed = try #require(MessageID("caf\u{E9}"))
+  let decomposed = try #require(MessageID("cafe\u{301}"))
+  #expect(composed.text == decomposed.text)
+  #expect(composed != decomposed)
+  #expect(Set([composed, decomposed, composed]).count == 2)
+  #expect((composed < decomposed) != (decomposed < composed))
+}
+
 import ParleyVocabulary
 
 @Suite struct IdentifierTests {

@@ -8,6 +8,7 @@ private let id = MediaID(bytes: [UInt8](1...32))!
   private static let messages: [MediaMessage] = [
     .request(0, .manifest(id, offset: 0)), .request(1 << 61, .manifest(id, offset: 24_000)),
     .request(7, .pieceHashes(id, file: 3, first: 700, count: 700)), .request(8, .block(id, file: 0, index: 1 << 30)),
+    .request(9, .block(id, file: 2, index: 65, count: 63)), .cancel(9, count: 64),
     .request(9, .have(id, first: 200_000)), .cancel(9),
     .reply(1, .manifestPart(total: 24_001, offset: 1, [UInt8](repeating: 1, count: 24_000)[...])),
     .reply(2, .pieceHashes([UInt8](repeating: 2, count: 22_400)[...])),
@@ -38,6 +39,8 @@ private let id = MediaID(bytes: [UInt8](1...32))!
       MediaMessage.request(5, .pieceHashes(id, file: 1, first: 2, count: 3)).encoded == [2, 5] + id.bytes + [1, 2, 3])
     #expect(MediaMessage.request(5, .have(id, first: 8)).encoded == [4, 5] + id.bytes + [8])
     #expect(MediaMessage.cancel(64).encoded == [5, 0x40, 64])
+    #expect(MediaMessage.cancel(64, count: 2).encoded == [5, 0x40, 64, 2])
+    #expect(MediaMessage.request(5, .block(id, file: 0, index: 64, count: 3)).encoded.suffix(2) == [0x40, 3])
     #expect(MediaMessage.reply(1, .manifestPart(total: 3, offset: 1, [8, 9])).encoded == [0x81, 1, 3, 1, 8, 9])
     #expect(MediaMessage.reply(1, .block([8, 9])).encoded == [0x83, 1, 8, 9])
     #expect(MediaMessage.reply(1, .holdingAll).encoded == [0x84, 1])
@@ -48,7 +51,9 @@ private let id = MediaID(bytes: [UInt8](1...32))!
   @Test(
     arguments: [
       ([], "media.type: 1 bytes needed, 0 there"), ([0, 1], "media.type: 0 is out of range"),
-      ([0x87, 1], "media.type: 135 is out of range"), ([5, 1, 0], "1 bytes too many at the end"),
+      ([0x87, 1], "media.type: 135 is out of range"), ([5, 1, 2, 0], "1 bytes too many at the end"),
+      ([5, 1, 1], "cancel.count: 1 is out of range"),
+      ([3, 1] + id.bytes + [0, 0, 0x40, 65], "block.count: 65 is out of range"),
       ([2, 1] + id.bytes + [0, 0, 0], "pieceHashes.count: 0 is out of range"),
       ([2, 1] + id.bytes + [0, 0, 0x42, 0xBD], "pieceHashes.count: 701 is out of range"),
       (

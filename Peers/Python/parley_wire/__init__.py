@@ -1,1 +1,1 @@
-"""Reads and checks what Parley nodes say to each other. Written from Sources/Wire/Wire.docc, on PyNaCl and hashlib."""
+"""What Parley peers say to each other, read and written: from Sources/Wire/Wire.docc alone, on PyNaCl and hashlib."""

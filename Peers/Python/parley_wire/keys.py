@@ -102,12 +102,20 @@ def object_message(context, channel_id, instance, encoded):
 
 
 class Channel:
-    def __init__(self, secret):
+    def __init__(self, secret, owned_id=b""):
         self.secret = secret
-        self.channel_id = blake2b(32, b"parley/1/channel/id", key=secret)
-        self.discovery_key = blake2b(32, b"parley/1/channel/discovery", key=secret)
-        self.datagram_key = blake2b(32, b"parley/1/channel/datagram", key=secret)
-        self.proof_key = blake2b(32, b"parley/1/channel/proof", key=secret)
+        self.channel_id = owned_id or blake2b(32, b"parley/1/channel/id", key=secret)
+        self.discovery_key = blake2b(32, b"parley/1/channel/discovery", owned_id, key=secret)
+        self.datagram_key = blake2b(32, b"parley/1/channel/datagram", owned_id, key=secret)
+        self.proof_key = blake2b(32, b"parley/1/channel/proof", owned_id, key=secret)
+
+    @classmethod
+    def owned(cls, name, founder, salt, secret):
+        return cls(secret, blake2b(32, b"parley/1/channel/owned", founder, salt, name_bytes(name)))
+
+    def generation_hash(self, number):
+        return blake2b(
+            32, b"parley/1/channel/generation", self.channel_id, number.to_bytes(8, "big"), self.secret)
 
     @classmethod
     def open(cls, name):
@@ -137,6 +145,11 @@ def name_bytes(name):
     return normal.encode("utf-8")
 
 
+def bucket(log):
+    """The first byte of its instance."""
+    return log.to_bytes(8, "big")[0]
+
+
 def bucket_digest(logs):
     """Logs of one bucket: (author, log, head, runs above a gap as (first, last))."""
     state = hashlib.blake2b(digest_size=16)
@@ -154,7 +167,7 @@ def heads_digest(logs):
     buckets = {}
     for log in logs:
         if log[2] > 0 or log[3]:
-            buckets.setdefault(log[1] >> 56, []).append(log)
+            buckets.setdefault(bucket(log[1]), []).append(log)
     state = hashlib.blake2b(digest_size=16)
     for number in sorted(buckets):
         state.update(bytes([number]) + bucket_digest(buckets[number]))

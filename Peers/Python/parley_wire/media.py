@@ -6,6 +6,7 @@ from .reading import COUNTER_MAX, Reader, Refused
 BLOCK_BYTES = 16_384
 PIECE_BYTES = 1_048_576
 LEAVES_PER_PIECE = 64
+BLOCKS_PER_PIECE = 64
 MANIFEST_BYTES_MAX = 16_777_216
 FILES_MAX = 453_438
 FILE_BYTES_MIN = 37
@@ -123,6 +124,8 @@ def message(data):
         raise Refused("out_of_range", "media.type")
     name, read = MESSAGES[kind]
     value = {"type": name, "number": number, **read(reader)}
+    if name == "block" and number + value["count"] - 1 > COUNTER_MAX:
+        raise Refused("out_of_range", "media.number")
     reader.finish()
     return value
 
@@ -147,11 +150,21 @@ def read_piece_hashes(reader):
     return value
 
 
+def read_count(reader, field):
+    if not reader.remaining:
+        return 1
+    count = reader.varint(field, BLOCKS_PER_PIECE)
+    if count < 2:
+        raise Refused("out_of_range", field)
+    return count
+
+
 def read_block(reader):
     return {
         "media": read_id(reader),
         "file": reader.varint("block.file", FILES_MAX),
         "index": reader.varint("block.index", BLOCKS_MAX),
+        "count": read_count(reader, "block.count"),
     }
 
 
@@ -206,7 +219,7 @@ MESSAGES = {
     0x02: ("piece_hashes", read_piece_hashes),
     0x03: ("block", read_block),
     0x04: ("have", read_have),
-    0x05: ("cancel", lambda reader: {}),
+    0x05: ("cancel", lambda reader: {"count": read_count(reader, "cancel.count")}),
     0x81: ("manifest_part", read_manifest_part),
     0x82: ("piece_hashes_part", read_piece_hashes_part),
     0x83: ("block_data", lambda reader: {"bytes": reader.tail("block.bytes", 1, BLOCK_BYTES).hex()}),

@@ -3,6 +3,7 @@ import json
 import math
 import re
 
+from . import objects
 from .keys import is_control, name_trouble, unbase32
 from .reading import COUNTER_MAX, Refused
 
@@ -14,14 +15,22 @@ FILE_NAME_BYTES_MAX = 1_024
 MIME_BYTES_MAX = 255
 PICTURE_NUMBER_MAX = 2_147_483_647
 IDENTIFIER_CHARACTERS = 52
-KINDS = {
-    "status": 1, "raise_hand": 2, "text": 3, "photo": 4, "file": 5, "voice": 6, "video": 7, "location": 16,
-    "custom": 17,
-}
-NEED_ID = ("text", "photo", "file", "voice", "video", "location", "custom")
+GRANT_CHARACTERS_MAX = 220
+HEADS_MAX = 256
+ANNOUNCEMENT_BYTES_MAX = 2_048
+TOKEN_BYTES_MAX = 4_096
+GENERATION_MAX = 4_294_967_295
 PLACE_BYTES_MAX = 1_024
 EVENT_BYTES_MAX = 128
 LATITUDE_MAX, LONGITUDE_MAX = 90, 180
+ROLES = ("owner", "admin", "member", "muted", "removed", "banned")
+KINDS = {
+    "status": 1, "raise_hand": 2, "text": 3, "photo": 4, "file": 5, "voice": 6, "video": 7, "joined": 8, "role": 9,
+    "lower_hand": 10, "announcement": 11, "close": 12, "generation": 13, "token": 14, "organiser": 15, "location": 16,
+    "custom": 17}
+NEED_ID = tuple(kind for kind in KINDS if kind not in ("status", "raise_hand"))
+TAKE_OPTIONS = ("text", "photo", "file", "voice", "video", "location", "custom")
+LOG = re.compile("[0-9a-f]{16}")
 INTEGER_MIN, INTEGER_MAX = -9_223_372_036_854_775_808, 9_223_372_036_854_775_807
 TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})")
 TIMESTAMP_BYTES_MAX = 40
@@ -40,7 +49,7 @@ def parsed(data):
         return dict(pairs)
 
     def integer(text):
-        value = int(text) if len(text) < 21 else INTEGER_MAX + 1
+        value = int(text) if len(text) <= len(str(INTEGER_MIN)) else INTEGER_MAX + 1
         if not INTEGER_MIN <= value <= INTEGER_MAX:
             raise ValueError("an integer beyond 64 bits")
         return value
@@ -105,7 +114,7 @@ def message(data, author=None):
     value["timestamp"] = timestamp(string(members, "timestamp", kind in NEED_ID))
     if kind in OWN:
         value.update(OWN[kind](members))
-    if kind in NEED_ID:
+    if kind in TAKE_OPTIONS:
         value.update(options(members))
     return value
 
@@ -265,7 +274,97 @@ def video(members):
     return value
 
 
+def identifier(members, name, required=True):
+    """The 32 bytes of a text of base32."""
+    text = string(members, name, required)
+    if text is None:
+        return None
+    data = unbase32(text)
+    if len(text) != IDENTIFIER_CHARACTERS or data is None:
+        raise Refused("malformed", name)
+    return text, data
+
+
+def counter(members, name, least=0, most=COUNTER_MAX):
+    value = members.get(name)
+    if name in members and (type(value) is not int or not least <= value <= most):
+        raise Refused("malformed", name)
+    return value
+
+
+def sized(members, name, most):
+    text = string(members, name)
+    if size_of(text) > most:
+        raise Refused("too_long", name)
+    return text
+
+
+def joined(members):
+    data = unbase32(sized(members, "grant", GRANT_CHARACTERS_MAX))
+    try:
+        if data is not None:
+            return {"grant": objects.grant(data)}
+    except Refused:
+        pass
+    raise Refused("malformed", "grant")
+
+
+def heads(members):
+    pairs = members.get("heads")
+    if not isinstance(pairs, list):
+        raise Refused("malformed", "heads")
+    if len(pairs) > HEADS_MAX:
+        raise Refused("too_many", "heads")
+    found = []
+    for pair in pairs:
+        if not (
+            isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) and LOG.fullmatch(pair[0])
+            and type(pair[1]) is int and 1 <= pair[1] <= COUNTER_MAX and not (found and found[-1]["log"] >= pair[0])
+        ):
+            raise Refused("malformed", "heads")
+        found.append({"log": pair[0], "number": pair[1]})
+    return found
+
+
+def role(members):
+    value = {"target": identifier(members, "target")[0], "role": string(members, "role")}
+    if value["role"] not in ROLES:
+        raise Refused("malformed", "role")
+    value["until"] = counter(members, "until")
+    if value["until"] is not None and value["role"] != "muted":
+        raise Refused("malformed", "until")
+    value["heads"] = heads(members)
+    return value
+
+
+def generation(members):
+    value = {"number": counter(members, "number", 1, GENERATION_MAX)}
+    if value["number"] is None:
+        raise Refused("malformed", "number", "missing")
+    value["hash"] = identifier(members, "hash")[1].hex()
+    return value
+
+
+def token(members):
+    text = sized(members, "token", TOKEN_BYTES_MAX)
+    if not text:
+        raise Refused("malformed", "token")
+    return {"token": text}
+
+
+def organiser(members):
+    key = identifier(members, "key", required=False)
+    return {"key": key[0] if key else None}
+
+
 OWN = {
+    "joined": joined,
+    "role": role,
+    "lower_hand": lambda members: {"target": identifier(members, "target")[0], "heads": heads(members)},
+    "announcement": lambda members: {"body": sized(members, "body", ANNOUNCEMENT_BYTES_MAX)},
+    "generation": generation,
+    "token": token,
+    "organiser": organiser,
     "status": lambda members: one_of(members, {"online": True, "offline": False}, "online"),
     "raise_hand": lambda members: one_of(members, {"true": True, "false": False}, "raised"),
     "text": lambda members: {"body": string(members, "body")},

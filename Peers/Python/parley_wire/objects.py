@@ -9,6 +9,7 @@ ENTRY_BYTES_MAX = 31_600
 MESSAGES_PER_ENTRY_MAX = 256
 MESSAGE_BYTES_LEFT_MIN = 34
 DIGEST_BYTES = 16
+GENERATION_MAX = 0xFFFF_FFFF
 
 
 def shown(data):
@@ -52,6 +53,17 @@ def live(data):
     return value
 
 
+def statement(data):
+    """Who made a generation of an owned channel."""
+    reader = Reader(data)
+    value = {"author": reader.bytes(32, "author").hex(), "generation": reader.varint("generation")}
+    if value["generation"] > GENERATION_MAX:
+        raise Refused("out_of_range", "generation")
+    value["hash"] = reader.bytes(32, "hash").hex()
+    reader.finish()
+    return value
+
+
 def entry(data):
     if len(data) > ENTRY_BYTES_MAX:
         raise Refused("too_long", "entry")
@@ -77,6 +89,28 @@ def entry(data):
     value["signature"] = signature.hex()
     reader.finish()
     return value
+
+
+INVITE_ID_BYTES = 16
+GRANT_ROLES = ("member", "admin")
+
+
+def grant(data):
+    reader = Reader(data)
+    value = {"inviter": reader.bytes(32, "inviter").hex()}
+    value["invite_id"] = reader.bytes(INVITE_ID_BYTES, "invite id").hex()
+    value["role"] = GRANT_ROLES[reader.flags("role", 1)]
+    for field in ("issued", "expires", "uses"):
+        value[field] = reader.varint(field)
+    value["signature"] = reader.bytes(SIGNATURE_BYTES, "signature").hex()
+    reader.finish()
+    return value
+
+
+def is_genuine_grant(data, channel_id):
+    value = grant(data)
+    message = object_message("grant", channel_id, 0, data[:-SIGNATURE_BYTES])
+    return is_signed(data[-SIGNATURE_BYTES:], bytes.fromhex(value["inviter"]), message)
 
 
 def signed_part(data):

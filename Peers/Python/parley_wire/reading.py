@@ -90,8 +90,8 @@ class Reader:
 
 
 def varint(value):
-    for size, bits in ((1, 6), (2, 14), (4, 30), (8, 62)):
-        if value < 1 << bits:
+    for size in (1, 2, 4, 8):
+        if value < 1 << 8 * size - 2:
             return (value | (size.bit_length() - 1) << (8 * size - 2)).to_bytes(size, "big")
     raise ValueError("a varint is below 2^62")
 

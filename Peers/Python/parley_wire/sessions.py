@@ -8,7 +8,7 @@ from nacl import bindings
 from .aesgcm import AESGCM
 from .datagrams import direct, signed
 from .keys import is_control, is_signed
-from .objects import DIGEST_BYTES, ENTRY_BYTES_MAX, MESSAGE_BYTES_MAX
+from .objects import DIGEST_BYTES, ENTRY_BYTES_MAX, MESSAGE_BYTES_MAX, statement
 from .reading import Reader, Refused, bits
 
 HEADS_MAX, HEAD_BYTES_MIN = 500, 42
@@ -16,6 +16,7 @@ BUCKETS_BYTES = 32
 RANGES_MAX, RANGE_BYTES_MIN = 256, 42
 PROOFS_MAX = 64
 MESSAGE_ID_BYTES_MAX = 64
+REFUSALS = 3
 PREFACE_BYTES = 8
 VERSION = 1
 SEALED_BYTES_MIN, SEALED_BYTES_MAX, HANDSHAKE_SEALED_BYTES_MAX = 16, 32_000, 2_169
@@ -111,6 +112,22 @@ def direct_parts(reader):
     return {"channel": channel, "parts": value["parts"]}
 
 
+def generation(reader):
+    channel = reader.bytes(32, "channel").hex()
+    secret = reader.bytes(32, "secret").hex()
+    value = signed(reader.rest())
+    statement(bytes.fromhex(value["object"]))
+    return {"channel": channel, "secret": secret, **value}
+
+
+def refused(reader):
+    channel = reader.bytes(32, "channel").hex()
+    reason = reader.u8("reason")
+    if not 1 <= reason <= REFUSALS:
+        raise Refused("out_of_range", "reason")
+    return {"channel": channel, "reason": reason}
+
+
 def nonce(reader):
     return {"nonce": bits(reader.u64("nonce"))}
 
@@ -129,6 +146,8 @@ MESSAGES = {
     11: ("closing", lambda reader: {}),
     12: ("direct", direct_parts),
     13: ("summary", summary),
+    14: ("generation", generation),
+    15: ("refused", refused),
 }
 
 

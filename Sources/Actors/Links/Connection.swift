@@ -93,7 +93,7 @@ struct TagTable {
       foreign[key] = now
       return nil
     }
-    for (channel, keys) in keys where keys.tag(of: instance) == tag {
+    for (channel, keys) in keys where keys.generation(tag: tag, of: instance) != nil {
       if known.count >= ConnectionRule.tagsMax { known = [:] }
       known[key] = channel
       return channel

@@ -23,10 +23,10 @@ extension LinksActor {
   }
 
   func accepted(_ id: ConnectionID, _ remote: Address) {
-    guard !keys.isEmpty else { return transport.close(id, afterWrites: false) }
-    if halfOpen.count >= ConnectionRule.handshakesMax {
-      transport.close(halfOpen.removeFirst(), afterWrites: false)
+    guard !keys.isEmpty, dialsIn.mayDial(remote, at: transport.now()) else {
+      return transport.close(id, afterWrites: false)
     }
+    if halfOpen.count >= ConnectionRule.handshakesMax { endOldestHalfOpen() }
     let link = LinkID(nextAccepted)
     nextAccepted += 2
     let handshake = SessionHandshake(
@@ -36,6 +36,16 @@ extension LinksActor {
       handshakeEnd: transport.now() + ConnectionRule.handshakeTime)
     halfOpen.append(id)
     schedule()
+  }
+
+  /// Of the host that has most of them: who opens many keeps out nobody but itself.
+  func endOldestHalfOpen() {
+    var counts: [[UInt8]: Int] = [:]
+    for id in halfOpen { connections[id].map { counts[$0.remote.host, default: 0] += 1 } }
+    let most = counts.values.max()
+    guard let index = halfOpen.firstIndex(where: { connections[$0].map { counts[$0.remote.host] == most } ?? true })
+    else { return }
+    transport.close(halfOpen.remove(at: index), afterWrites: false)
   }
 
   func connected(_ id: ConnectionID) {
@@ -59,6 +69,7 @@ extension LinksActor {
           connection.stage = .handshaking(handshake)
         }
       } catch {
+        if case .ourself(let instance) = error { step(.metOurselves(instance)) }
         transport.close(id, afterWrites: false)
       }
     case .open: read(connection, bytes)
@@ -69,14 +80,20 @@ extension LinksActor {
     halfOpen.removeAll { $0 == connection.id }
     connection.stage = .open(session)
     // A channel may have been left while hands were shaken.
-    let channels = session.channels.filter { keys[$0] != nil }
+    let channels = session.channels.filter { channel in
+      keys[channel] != nil && (session.purpose == .chat || machine.trusts(session.peer, in: channel))
+    }
     guard !channels.isEmpty else { return transport.close(connection.id, afterWrites: false) }
+    guard dialsIn.mayShakeHands(session.peer, at: transport.now()) else {
+      for channel in channels { switchboard.notices(.overLimit(channel, session.peer, .handshakes)) }
+      return transport.close(connection.id, afterWrites: false)
+    }
     endOldest(of: session.peer, session.purpose, but: connection)
     byLink[connection.link] = connection
     let purpose = session.purpose
     let facts = SessionFacts(
       peer: session.peer, instance: session.instance, channels: channels, isInitiator: session.isInitiator,
-      remote: connection.remote)
+      remote: connection.remote, generations: session.generations.filter { keys[$0.key]?.ownership != nil })
     switch purpose {
     case .chat: step(.sessionOpened(connection.link, facts))
     case .media:
@@ -139,20 +156,32 @@ extension LinksActor {
   private func check(_ proofs: [Bytes32], _ connection: Connection) {
     guard let session = connection.session else { return }
     let claimed = Set(proofs)
-    let proven = keys.values.filter { channelKeys in
-      let expected = SessionProof.make(channelKeys, role: session.role.other, h: session.handshakeHash)
-      return claimed.contains(Bytes32(expected)!)
+    var proven: [ChannelID: GenerationID] = [:]
+    for channelKeys in keys.values {
+      // The newest first.
+      let known = channelKeys.generations.first { generation in
+        let expected = SessionProof.make(
+          generation, of: channelKeys.id, role: session.role.other, h: session.handshakeHash)
+        return claimed.contains(Bytes32(expected)!)
+      }
+      if let known { proven[channelKeys.id] = known.id }
     }
     guard !proven.isEmpty else { return }
-    step(.channelsProven(connection.link, proven.map(\.id).sorted()))
+    let generations = proven.filter { keys[$0.key]?.ownership != nil }
+    step(.channelsProven(connection.link, proven.keys.sorted(), generations: generations))
   }
 
   func prove(_ link: LinkID, _ channels: [ChannelID]) {
     guard let session = byLink[link]?.session else { return }
-    let proofs = channels.compactMap { keys[$0] }.map {
-      Bytes32(SessionProof.make($0, role: session.role, h: session.handshakeHash))!
+    let proofs = channels.compactMap { keys[$0] }.flatMap { channelKeys in
+      channelKeys.generations.map { generation in
+        Bytes32(
+          SessionProof.make(generation, of: channelKeys.id, role: session.role, h: session.handshakeHash))!
+      }
     }
-    if !proofs.isEmpty { sendFrame(link, .prove(proofs)) }
+    for start in stride(from: 0, to: proofs.count, by: Limit.channelsPerNodeMax) {
+      sendFrame(link, .prove(Array(proofs[start...].prefix(Limit.channelsPerNodeMax))))
+    }
   }
 
   func sendFrame(_ link: LinkID, _ message: SessionMessage) {

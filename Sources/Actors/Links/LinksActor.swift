@@ -11,6 +11,8 @@ package actor LinksActor {
   let identity: Identity
   let instance: Instance
   let switchboard: Switchboard
+  /// Keeps an owned channel's keys on the disk; must not block.
+  let keep: @Sendable (ChannelKeys) -> Void
   var machine: LinksMachine
   /// Of the channels that are open.
   var keys: [ChannelID: ChannelKeys] = [:]
@@ -19,12 +21,16 @@ package actor LinksActor {
   /// How often more a channel was opened than closed. Login opens and membership closes: when somebody leaves and joins
   /// again at once, the new opening can come before the old closing, which then must not end it.
   private var openCounts: [ChannelID: Int] = [:]
+  /// Somebody asks for a generation, and says so in the channel.
+  var isRotatingByHand = false
   var tags = TagTable()
   var connections: [ConnectionID: Connection] = [:]
   var byLink: [LinkID: Connection] = [:]
   /// Half-open ones that others dialled, oldest first.
   var halfOpen: [ConnectionID] = []
   var nextAccepted: UInt64 = 1
+  /// How often others dialled, by address, and shook hands, by identity.
+  var dialsIn: ConnectionMeters
   /// The header of the datagram whose frames are being handled: what is sealed for us inside was sealed with it.
   var currentHeader: ArraySlice<UInt8> = []
   var machineWake: Instant?
@@ -42,9 +48,12 @@ package actor LinksActor {
   package nonisolated var unownedExecutor: UnownedSerialExecutor { transport.executor.asUnownedSerialExecutor() }
 
   package init(
-    _ machine: LinksMachine, identity: Identity, transport: any Transport, switchboard: Switchboard
+    _ machine: LinksMachine, identity: Identity, transport: any Transport, switchboard: Switchboard,
+    keep: @escaping @Sendable (ChannelKeys) -> Void = { _ in }
   ) {
+    self.keep = keep
     self.machine = machine
+    dialsIn = ConnectionMeters(machine.limits)
     self.identity = identity
     instance = machine.instance
     self.transport = transport
@@ -83,10 +92,13 @@ package actor LinksActor {
     return tags.foreignCount(since: Instant(microseconds: now.microseconds - min(now.microseconds, 10_000_000)))
   }
 
-  private func take(_ letter: LinksMail) {
+  func take(_ letter: LinksMail) {
     switch letter {
     case .event(.channelOpened(let channel)): open(channel)
     case .event(.channelClosed(let channel)): close(channel)
+    case .event(.trustChanged(let channel, let trust)):
+      step(.trustChanged(channel, trust))
+      endMedia(ofRefused: trust)
     case .event(let event): step(event)
     case .install(let channelKeys): offered[channelKeys.id, default: (channelKeys, 0)].count += 1
     case .uninstall(let channel):
@@ -108,6 +120,7 @@ package actor LinksActor {
     guard openCounts[channel] == 1 else { return }
     keys[channel] = offered[channel]?.keys
     tags.reset()
+    restoreGenerations(channel)
     step(.channelOpened(channel))
   }
 
@@ -134,6 +147,7 @@ package actor LinksActor {
       // A node that started without a network has only now a port to be dialled at.
       machine.tcpPort = transport.tcpPort
       report(states)
+    case .starved: endOldestHalfOpen()
     case .woke: woke()
     }
   }
@@ -192,13 +206,16 @@ package actor LinksActor {
     guard let header = DatagramHeader.parse(bytes), header.instance != instance,
       let channel = tags.channel(header.tag, header.instance, keys, transport.now()),
       let channelKeys = keys[channel],
-      let body = DatagramSealer.open(bytes, channel: channelKeys),
+      let generation = channelKeys.generation(tag: header.tag, of: header.instance),
+      let body = DatagramSealer.open(bytes, generation: generation),
       let frames = try? DatagramFrame.decodeAll(body)
     else { return }
     // Datagrams are let go while messaging has too much to do: whoever misses something asks for it.
     guard switchboard.messaging.count < BacklogRule.datagramCountMax else { return }
     currentHeader = bytes[..<DatagramHeader.byteCount]
-    step(.datagramOpened(channel, header.instance, from: address, frames))
+    step(
+      .datagramOpened(
+        channel, header.instance, from: address, frames, under: channelKeys.ownership == nil ? nil : generation.id))
   }
 
   private func seal(_ channel: ChannelID, _ frames: [OutboundFrame], _ direct: DirectFor?) -> [UInt8]? {
@@ -241,7 +258,7 @@ package actor LinksActor {
       if let datagram = seal(channel, frames, nil) { transport.multicast(datagram) }
     case .unicast(let channel, let address, let frames, let direct):
       if let datagram = seal(channel, frames, direct) { transport.send(datagram, to: address) }
-    case .verify(let channel, let claim, let address): verify(claim, channel, address)
+    case .verify(let channel, let claim, let address, let generation): verify(claim, channel, address, generation)
     case .openDirect(let channel, let sealed, let address, let author, let instance):
       guard let channelKeys = keys[channel],
         let plain = DatagramSealer.openDirect(
@@ -265,17 +282,26 @@ package actor LinksActor {
         machineWake = instant
         schedule()
       }
+    case .report(let channel, let peer, let excess): switchboard.notices(.overLimit(channel, peer, excess))
     case .tell(let event): switchboard.post(event)
+    case .drawGeneration(let channel, let number): drawGeneration(channel, number)
+    case .checkGeneration(let channel, let signed, let secret, let peer):
+      checkGeneration(channel, signed, secret, from: peer)
+    case .sendUnder(let channel, let id): sendUnder(channel, id)
+    case .handOver(let link, let channel, let id): handOver(link, channel, id)
+    case .refusalHeard(let channel, let peer, let reason): switchboard.notices(.refused(channel, peer, reason))
     }
   }
 
-  private func verify(_ claim: LiveClaim, _ channel: ChannelID, _ address: Address?) {
+  private func verify(
+    _ claim: LiveClaim, _ channel: ChannelID, _ address: Address?, _ generation: GenerationID?
+  ) {
     let (author, instance, _) = claim.origin
     guard
       Signature.verify(
         claim.signed.signature, by: author, context: claim.context, channel: channel, log: instance,
         object: claim.signed.object)
     else { return }
-    step(.claimVerified(channel, claim, from: address))
+    step(.claimVerified(channel, claim, from: address, under: generation))
   }
 }

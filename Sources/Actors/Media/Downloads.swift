@@ -324,9 +324,13 @@ extension MediaActor {
 
 extension MediaActor {
   func download(_ tag: UInt32, _ event: DownloadEvent) {
+    act(tag, event)
+    offer(tag)
+  }
+
+  func act(_ tag: UInt32, _ event: DownloadEvent) {
     guard let effects = downloads[tag]?.machine.handle(event, at: SystemClock.now()) else { return }
     for effect in effects { carryOut(effect, tag) }
-    offer(tag)
   }
 
   private func carryOut(_ effect: DownloadEffect, _ tag: UInt32) {
@@ -334,7 +338,8 @@ extension MediaActor {
     switch effect {
     case .request(let peer, let number, let request):
       if let link = outbound[peer] { send(.request(number, request), link) }
-    case .cancel(let peer, let number): if let link = outbound[peer] { send(.cancel(number), link) }
+    case .cancel(let peer, let number, let count):
+      if let link = outbound[peer] { send(.cancel(number, count: count), link) }
     case .prepare(let manifest):
       if current.order.isForContents { return tell(tag, manifest) }
       guard let target = current.order.target else { return prepareReader(tag, manifest) }

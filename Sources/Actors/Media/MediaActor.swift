@@ -225,7 +225,7 @@ package actor MediaActor {
       switch message {
       case .request(let number, let request):
         if let event = requested(link, session, number, request) { events.append(event) }
-      case .cancel(let number): events.append(.cancelled(session.peer, number))
+      case .cancel(let number, let count): events.append(.cancelled(session.peer, number, count: count))
       case .reply: continue
       }
     }
@@ -235,13 +235,19 @@ package actor MediaActor {
   /// What a member answers to our requests.
   private func answered(_ link: LinkID, _ payloads: [ArraySlice<UInt8>]) {
     guard let session = sessions[link] else { return }
+    var tags: Set<UInt32> = []
+    var last: UInt32?
     for payload in payloads {
       guard let message = try? MediaMessage(decoding: payload) else {
-        return switchboard.links.post(.closeMedia(link))
+        switchboard.links.post(.closeMedia(link))
+        break
       }
       guard case .reply(let number, let reply) = message, let tag = UInt32(exactly: number >> 32) else { continue }
-      download(tag, .replied(session.peer, number, reply))
+      act(tag, .replied(session.peer, number, reply))
+      if tag != last { tags.insert(tag) }
+      last = tag
     }
+    for tag in tags.sorted() { offer(tag) }
   }
 
   /// Who asks for what we are downloading ourselves may have some of it, now or later.
@@ -277,10 +283,20 @@ package actor MediaActor {
   func serve(_ event: ServingEvent) { serve([event]) }
 
   private func serve(_ events: [ServingEvent]) {
+    // Answers to one peer come in rows.
+    var answers: (peer: PeerID, messages: [MediaMessage])?
+    func sendAnswers() {
+      guard let (peer, messages) = answers, let link = inbound[peer] else { return }
+      sessions[link]?.outgoing += messages
+    }
     for effect in serving.handle(events, at: SystemClock.now()) {
       switch effect {
       case .reply(let peer, let number, let reply):
-        if let link = inbound[peer] { send(.reply(number, reply), link) }
+        if answers?.peer != peer {
+          sendAnswers()
+          answers = (peer, [])
+        }
+        answers!.messages.append(.reply(number, reply))
       case .read(let read): self.read(read)
       case .sourceChanged(let id): sourceChanged(id)
       case .wake(let instant):
@@ -288,6 +304,7 @@ package actor MediaActor {
         wake(instant)
       }
     }
+    sendAnswers()
   }
 
   func read(_ read: ServedRead) {

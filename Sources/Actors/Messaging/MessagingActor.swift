@@ -23,6 +23,9 @@ package actor MessagingActor {
   private var waiting: [RequestID: CheckedContinuation<Answer, Never>] = [:]
   private var nextRequest: UInt64 = 1
   private var isClosed = false
+  /// Many join by one grant.
+  private var grants: [ChannelID: [Grant: Bool]] = [:]
+  private static let grantsMax = 256
 
   package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
@@ -99,7 +102,12 @@ package actor MessagingActor {
         entry.signature, by: entry.key.author, context: Entry.context, channel: channel, log: entry.key.log,
         object: entry.signedPart)
       step(.entryVerified(channel, entry, isGenuine: isGenuine))
-    case .persist(let batch, let records): switchboard.store.post(.write(batch: batch, records))
+    case .readActs(let channel, let entries):
+      let acts = entries.flatMap { Act.acts(of: $0) { isGenuine($0, in: channel) } }
+      step(.actsRead(channel, acts))
+    case .loadActs(let channel, let authors): switchboard.store.post(.loadActs(channel, of: authors))
+    case .persist(let batch, let records):
+      switchboard.store.post(.write(batch: batch, records, keeping: machine.kept(of: records)))
     case .load(let load, let channel, let ranges, let byteCountMax):
       switchboard.store.post(.load(load, channel, ranges, byteCountMax: byteCountMax))
     case .notify(let notice): notify(notice)
@@ -111,12 +119,26 @@ package actor MessagingActor {
     }
   }
 
+  private func isGenuine(_ grant: Grant, in channel: ChannelID) -> Bool {
+    if let known = grants[channel]?[grant] { return known }
+    let isGenuine = Signature.verify(
+      grant.signature, by: grant.inviter, context: Grant.context, channel: channel, log: Grant.log,
+      object: grant.signedPart)
+    if grants[channel]?.count ?? 0 >= Self.grantsMax { grants[channel] = [:] }
+    grants[channel, default: [:]][grant] = isGenuine
+    return isGenuine
+  }
+
+  /// Our clock in a channel; 0 where we are not.
+  package func lamport(in channel: ChannelID) -> UInt64 { machine.lamport(in: channel) }
+
   private func notify(_ notice: MessagingNotice) {
     switch notice {
     case .stored(let request, _, let key, let number): resume(request, .stored(key, number: number))
     case .queued(let request): resume(request, .queued)
     case .failed(let request, let failure): resume(request, .failed(failure))
-    case .entryStored, .synced, .delivered, .peerMessage, .peerDelivered, .peerExpired:
+    case .entryStored, .governed, .synced, .delivered, .peerMessage, .peerDelivered, .peerExpired, .overLimit,
+      .equivocated:
       switchboard.notices(.messaging(notice))
     }
   }

@@ -57,7 +57,9 @@ extension StoreActor {
   private static func texts(_ stored: StoredEntry) -> [(place: Int, text: String)] {
     guard let entry = try? Entry(decoding: stored.bytes[...]) else { return [] }
     return entry.items.enumerated().compactMap { place, item in
-      guard let body = item.body, let message = try? SchemaMessage(decoding: body, author: entry.key.author) else {
+      guard let body = item.body, let message = try? SchemaMessage(decoding: body, author: entry.key.author),
+        KindRegistry.fits(item.kind, message)
+      else {
         return nil
       }
       switch message.content {

@@ -7,9 +7,12 @@ import ParleyVocabulary
 import ParleyWire
 
 package enum StoreMail: Sendable {
-  case write(batch: UInt64, [MessagingRecord])
+  /// `keeping`: the places of entries that are never too old.
+  case write(batch: UInt64, [MessagingRecord], keeping: Set<Int> = [])
   case load(LoadID, ChannelID, [LogRange], byteCountMax: Int)
   case restore(ChannelID)
+  /// Give messaging what there is of acts; of all authors (nil) or of these.
+  case loadActs(ChannelID, of: Set<PeerID>?)
   case member(ChannelID, MemberRecord)
   /// Shares and downloads. Nobody waits for it; trouble is told.
   case apply([StoreWrite])
@@ -31,6 +34,7 @@ package actor StoreActor {
   private var opened: Store?
   private let path: String
   private let checks: SalvageChecks
+  private let seal: (any StoreSeal)?
   /// What the disk refused last; nil while all is well. Told when it changes, not each time.
   private var refusal: StoreError?
   private let me: PeerID
@@ -55,25 +59,26 @@ package actor StoreActor {
   /// Opens the database on its own thread. `channels`: those joined, for what a damaged one does not tell any more.
   /// At the moments given to `wake`, post `.prune`; at those given to `wakeIndexing`, `.index`.
   package static func open(
-    path: String, me: PeerID, channels: [ChannelID], retention: Retention, executor: ThreadExecutor,
-    switchboard: Switchboard, wake: @escaping @Sendable (Instant) -> Void,
+    path: String, me: PeerID, channels: [ChannelID], keys: RestKeys? = nil, retention: Retention,
+    executor: ThreadExecutor, switchboard: Switchboard, wake: @escaping @Sendable (Instant) -> Void,
     wakeIndexing: @escaping @Sendable (Instant) -> Void
   ) async throws(StoreError) -> StoreActor {
     let checks = checks(me: me, channels: channels)
-    let store = try await Opener(executor: executor).open(path, checks)
+    let store = try await Opener(executor: executor).open(path, checks, keys)
     return StoreActor(
-      store: store, path: path, checks: checks, me: me, retention: retention, executor: executor,
+      store: store, path: path, checks: checks, seal: keys, me: me, retention: retention, executor: executor,
       switchboard: switchboard, wake: wake, wakeIndexing: wakeIndexing)
   }
 
   private init(
-    store: sending Store, path: String, checks: SalvageChecks, me: PeerID, retention: Retention,
+    store: sending Store, path: String, checks: SalvageChecks, seal: (any StoreSeal)?, me: PeerID, retention: Retention,
     executor: ThreadExecutor, switchboard: Switchboard, wake: @escaping @Sendable (Instant) -> Void,
     wakeIndexing: @escaping @Sendable (Instant) -> Void
   ) {
     opened = store
     self.path = path
     self.checks = checks
+    self.seal = seal
     self.me = me
     self.retention = retention
     self.executor = executor
@@ -106,7 +111,7 @@ package actor StoreActor {
   }
 
   /// What a damaged store is salvaged by: everything is verified before it is put back, as if it came from the network.
-  private static func checks(me: PeerID, channels: [ChannelID]) -> SalvageChecks {
+  package static func checks(me: PeerID, channels: [ChannelID]) -> SalvageChecks {
     SalvageChecks(
       channels: channels,
       entry: { channel, bytes in
@@ -117,7 +122,7 @@ package actor StoreActor {
         else { return nil }
         return StoredEntry(
           channel: channel, key: entry.key, number: entry.number, lamport: entry.lamport, isHidden: entry.isHidden,
-          bytes: bytes)
+          isKept: Act.mayHoldActs(entry), bytes: bytes)
       },
       message: { peer, isOwn, id, json in
         (try? SchemaMessage(decoding: json, author: isOwn ? me : peer))?.messageID == id
@@ -143,8 +148,9 @@ package actor StoreActor {
     var writes: [StoreWrite] = []
     for letter in mail {
       switch letter {
-      case .write(let batch, let records):
-        persist(batch, writes + records.map(Self.write), skipping: writes.count)
+      case .write(let batch, let records, let kept):
+        let own = records.enumerated().map { Self.write($1, isKept: kept.contains($0)) }
+        persist(batch, writes + own, skipping: writes.count)
         writes = []
       case .member(let channel, let record):
         writes.append(
@@ -156,6 +162,7 @@ package actor StoreActor {
       case .load(let load, let channel, let ranges, let byteCountMax):
         switchboard.post(.messaging(.loaded(load, entries(channel, ranges, byteCountMax))))
       case .restore(let channel): restore(channel)
+      case .loadActs(let channel, let authors): loadActs(channel, of: authors)
       case .tellHidden(let channel): tellHidden(channel)
       case .prune: pruneEverything()
       case .index: isIndexingAsked = false
@@ -230,11 +237,11 @@ package actor StoreActor {
     // One at a time may have the file.
     opened = nil
     do throws(StoreError) {
-      let store = try Store(path: path, checks: checks)
+      let store = try Store(path: path, checks: checks, seal: seal)
       opened = store
       if let trouble = setAside { switchboard.notices(.trouble(trouble)) }
     } catch {
-      if let wasReadOnly { opened = try? Store(reading: path, because: wasReadOnly) }
+      if let wasReadOnly { opened = try? Store(reading: path, because: wasReadOnly, seal: seal) }
       refused(error)
       throw error
     }
@@ -248,13 +255,13 @@ package actor StoreActor {
 
   private func report(_ error: StoreError) { switchboard.notices(.trouble(error.description)) }
 
-  private static func write(_ record: MessagingRecord) -> StoreWrite {
+  private static func write(_ record: MessagingRecord, isKept: Bool) -> StoreWrite {
     switch record {
     case .entry(let channel, let entry):
       .entry(
         StoredEntry(
           channel: channel, key: entry.key, number: entry.number, lamport: entry.lamport, isHidden: entry.isHidden,
-          bytes: entry.encoded))
+          isKept: isKept, bytes: entry.encoded))
     case .peerMessage(let peer, let id, let json, let isOwn):
       .peerMessage(StoredPeerMessage(peer: peer, isOwn: isOwn, id: id, json: json))
     case .outboxAdd(let message, _):
@@ -306,7 +313,7 @@ package actor StoreActor {
   private func tellHidden(_ channel: ChannelID) {
     do {
       for stored in try store.lastHiddenEntries(in: channel) {
-        guard let entry = try? Entry(decoding: stored.bytes[...]) else { continue }
+        guard let entry = try newestHand(stored) else { continue }
         switchboard.post(.membership(.hiddenEntryStored(channel, entry)))
       }
     } catch {
@@ -316,15 +323,8 @@ package actor StoreActor {
 
   // MARK: Reading
 
-  /// The last visible entries in the shared order, newest first; fewer than `limit` only when there are no more.
-  package func history(of channel: ChannelID, limit: Int) throws(StoreError) -> [(entry: Entry, cursor: UInt64)] {
-    try store.entriesBefore(nil, in: channel, limit: limit).compactMap { stored in
-      (try? Entry(decoding: stored.bytes[...])).map { ($0, stored.cursor) }
-    }
-  }
-
-  /// So many of them before a place in that order (nil: the last ones), and the place before which the next ones are;
-  /// nil when there are no more.
+  /// So many visible entries before a place in the shared order (nil: the last ones), newest first, and the place
+  /// before which the next ones are; nil when there are no more.
   package func history(
     of channel: ChannelID, before place: OrderKey?, limit: Int
   ) throws(StoreError) -> (entries: [(entry: Entry, cursor: UInt64)], next: OrderKey?) {
@@ -333,6 +333,31 @@ package actor StoreActor {
       (try? Entry(decoding: stored.bytes[...])).map { (entry: $0, cursor: stored.cursor) }
     }
     return (entries, page.count < limit ? nil : page.last?.order)
+  }
+
+  /// The entry with this cursor and so many before it in the shared order, newest first; none when it is gone.
+  package func history(
+    of channel: ChannelID, through cursor: UInt64, limit: Int
+  ) throws(StoreError) -> (entries: [(entry: Entry, cursor: UInt64)], next: OrderKey?) {
+    guard cursor > 0, let last = try store.entriesAfter(cursor: cursor - 1, in: channel, limit: 1).first,
+      last.cursor == cursor
+    else { return ([], nil) }
+    let page = try store.entriesBefore(last.order, in: channel, limit: limit)
+    let entries = ([last] + page).compactMap { stored in
+      (try? Entry(decoding: stored.bytes[...])).map { (entry: $0, cursor: stored.cursor) }
+    }
+    return (entries, page.count < limit ? nil : page.last?.order)
+  }
+
+  /// The newest messages between this node and `peer` before `cursor` (nil: the last ones), the newest first, and which
+  /// of them still wait for that peer.
+  package func peerMessages(
+    with peer: PeerID, before cursor: UInt64?, limit: Int
+  ) throws(StoreError) -> (messages: [StoredPeerMessage], waiting: Set<MessageID>) {
+    let store = try store
+    return (
+      try store.peerMessages(with: peer, before: cursor, limit: limit), Set(try store.outbox(for: peer).map(\.id))
+    )
   }
 
   package func outbox() throws(StoreError) -> [RestoredOutboxMessage] {
@@ -352,6 +377,11 @@ package actor StoreActor {
   package func isShared(_ id: MediaID) throws(StoreError) -> Bool { try store.share(id) != nil }
 
   package func contacts() throws(StoreError) -> [StoredContact] { try store.contacts() }
+
+  /// Whose login tokens are believed there, by the user's choice, and those that were shown.
+  package func tokens(in channel: ChannelID) throws(StoreError) -> (organiser: OrganiserKey?, tokens: [String]) {
+    (try store.organiser(of: channel), try store.tokens(in: channel).map(\.text))
+  }
 
   /// Downloads of earlier runs that can be gone on with.
   package func downloads() throws(StoreError) -> [StoredDownload] { try store.downloads() }
@@ -449,12 +479,14 @@ private actor Opener {
   private let executor: ThreadExecutor
   nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
   init(executor: ThreadExecutor) { self.executor = executor }
-  func open(_ path: String, _ checks: SalvageChecks) throws(StoreError) -> sending Store {
+  func open(
+    _ path: String, _ checks: SalvageChecks, _ seal: (any StoreSeal)?
+  ) throws(StoreError) -> sending Store {
     do throws(StoreError) {
-      return try Store(path: path, checks: checks)
+      return try Store(path: path, checks: checks, seal: seal)
     } catch {
       guard case .readOnly(_, let reason) = error else { throw error }
-      return try Store(reading: path, because: reason)
+      return try Store(reading: path, because: reason, seal: seal)
     }
   }
 }

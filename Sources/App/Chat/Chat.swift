@@ -21,7 +21,7 @@ final class Chat {
     var started: pid_t?
     do throws(Failure) { _ = try client.call("GET", ["id"]) } catch {
       guard error.status == .unavailable else { throw error }
-      started = try NodeStarter.start(client)
+      started = try NodeStarter.start(client, passphrase: try homePassphrase(client.home))
       Terminal.note("Started your node. Its log: \((client.home + "/node.log").escapedLine)")
     }
     try joinIfNeeded(channel, client, invocation)
@@ -57,6 +57,16 @@ final class Chat {
     for line in ChannelCommands.lines(ofJoin: answer) { Terminal.note(line) }
   }
 
+  private static func homePassphrase(_ home: String) throws(Failure) -> [UInt8]? {
+    let isSet: Bool
+    do { isSet = try HomePassphrase.isSet(home: home) } catch { throw Failure(error) }
+    guard isSet else { return nil }
+    guard Terminal.isInputTerminal, let bytes = try Terminal.askSecret("Passphrase of \(home.escapedLine): ") else {
+      throw .usage("the node's home has a passphrase: start it with parley up --passphrase-file F")
+    }
+    return bytes
+  }
+
   private init(client: NodeClient, channel: String, ownID: String) {
     self.client = client
     self.channel = channel
@@ -75,6 +85,7 @@ final class Chat {
       _ = client.wait(for: [Interruption.descriptor])
     }
     try showHistory(count: 20)
+    try showAnnouncement()
     if Terminal.isInputTerminal, Terminal.isOutputTerminal {
       show(Presenter.members(try members()) + [Terminal.dim("/help lists what you can do; Ctrl-D leaves.")])
       // A cycle, which the end of this call breaks.
@@ -108,6 +119,14 @@ final class Chat {
     let messages = try client.call("GET", ["channels", channel, "messages"], query: [("limit", "\(count)")])
     for message in messages.array ?? [] { shown.insert(key(of: message)) }
     show((messages.array ?? []).map { Presenter.message($0, isChannelShown: false) })
+  }
+
+  private func showAnnouncement() throws(Failure) {
+    let answer = try client.call("GET", ["channels", channel, "announcement"])
+    guard answer["body"]?.string != nil,
+      let line = Presenter.event(StreamEvent(type: "announcement", data: answer), isChannelShown: false)
+    else { return }
+    show([line])
   }
 
   /// Oldest first, so that the newest stands above the line that is written next.

@@ -7,14 +7,14 @@ enum NodeStarter {
   private static let readySecondsMax = 20
 
   /// Returns the process once the node answers.
-  static func start(_ client: NodeClient) throws(Failure) -> pid_t {
+  static func start(_ client: NodeClient, passphrase: [UInt8]? = nil) throws(Failure) -> pid_t {
     let home = client.home
     try makeFolder(home)
     let log = home + "/node.log"
     let output = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard output >= 0 else { throw .system(.cannotCreate, log.escapedLine) }
     defer { close(output) }
-    let process = try spawn(home: home, output: output).get()
+    let process = try spawn(home: home, output: output, passphrase).get()
     let end = ContinuousClock.now + .seconds(readySecondsMax)
     while !client.isNodeRunning() {
       var status: Int32 = 0
@@ -39,11 +39,24 @@ enum NodeStarter {
     }
   }
 
-  private static func spawn(home: String, output: Int32) -> Result<pid_t, Failure> {
+  /// The home's passphrase goes through a pipe, which holds 64 KiB: nobody waits for its reader.
+  private static func spawn(home: String, output: Int32, _ passphrase: [UInt8]?) -> Result<pid_t, Failure> {
+    var pipe: [Int32] = [-1, -1]
+    if let passphrase {
+      guard Glibc.pipe(&pipe) == 0 else { return .failure(.system(.cannotCreate, "the node did not start")) }
+      for end in pipe { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+      Terminal.writeAll(passphrase, to: pipe[1])
+      close(pipe[1])
+    }
+    defer { if passphrase != nil { close(pipe[0]) } }
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+    if passphrase != nil {
+      posix_spawn_file_actions_adddup2(&actions, pipe[0], STDIN_FILENO)
+    } else {
+      posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+    }
     posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
     posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO)
     var attributes = posix_spawnattr_t()
@@ -53,6 +66,7 @@ enum NodeStarter {
     let newSession: Int16 = 0x80
     posix_spawnattr_setflags(&attributes, newSession)
     var words: [UnsafeMutablePointer<CChar>?] = ["parley", "up", "--home", home].map { (word: String) in strdup(word) }
+    if passphrase != nil { words += ["--passphrase-file", "-"].map { (word: String) in strdup(word) } }
     words.append(nil)
     defer { for word in words { free(word) } }
     var process = pid_t()

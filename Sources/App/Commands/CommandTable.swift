@@ -2,10 +2,11 @@
 enum CommandTable {
   static let sections: [(title: String, commands: [Command])] = [
     ("Talk", [chat, send, tell, hand, history, search, watch]),
-    ("Channels", [join, leave, channels, members]),
+    ("Channels", [create, invite, join, leave, channels, members, rotate]),
+    ("Roles", [role, admin, mute, unmute, remove, ban, unban, transfer, lower, announce, close]),
     ("Files", [share, unshare, media, files, download, downloads]),
-    ("The node", [up, down, status, id]),
-    ("Trust", [verify, block, unblock, contacts, token]),
+    ("The node", [up, page, down, status, id, passphrase, identity]),
+    ("Trust", [verify, block, unblock, contacts, organiser, token]),
   ]
   static let all = sections.flatMap(\.commands)
 
@@ -21,10 +22,23 @@ enum CommandTable {
         name: "--peer", value: "HOST:PORT", isRepeatable: true,
         help: "a node to call that the network does not announce"
       ),
+      .init(
+        name: "--token-file", value: "F",
+        help: "log in with the token in F, read again when it ends; else with that of last time"),
+      .init(
+        name: "--passphrase-file", value: "F",
+        help: "read the home's passphrase from F; - for standard input. Else it is asked for"),
       .init(name: "--port", value: "N", help: "TCP port for other nodes; else one the system chooses"),
+      .init(
+        name: "--page", value: "PORT",
+        help: "serve the page for this machine's browsers there, or off; else where it was last time"),
+      .init(
+        name: "--downloads", value: "DIR", help: "where files go that are downloaded from the page; else ~/Downloads"),
       .init(name: "--history-days", value: "D", help: "keep what was received in the last D days; else 30"),
       .init(name: "--history-entries", value: "N", help: "keep the last N entries of each channel; else 100000"),
       .init(name: "--outbox-seconds", value: "S", help: "give up messages that waited S seconds; else 604800, 7 days"),
+      .init(
+        name: "--rotate-every", value: "TIME", help: "new secrets for channels of yours so often, such as 30d"),
       .init(name: "--upload-limit", value: "RATE", help: "send files at so many bytes a second, such as 5M"),
       .init(name: "--download-limit", value: "RATE", help: "fetch files at so many bytes a second, such as 20M"),
       .init(
@@ -41,7 +55,18 @@ enum CommandTable {
       .init("parley up", "run it here"),
       .init("parley up --name Ana", "be seen as Ana"),
       .init("parley up --interface lo", "only on this machine: for trying things out"),
+      .init("parley up --passphrase-file ~/home.txt", "a home with a passphrase, from a script"),
     ], run: NodeCommands.up)
+
+  static let page = Command(
+    name: "page",
+    options: [.init(name: "--open", help: "open it in a browser; without it the address is printed")],
+    summary: "show the address of the page, for a browser on this machine",
+    details: """
+      The address lets in whoever has it, as long as they use this machine: do not pass it on.
+      """,
+    examples: [.init("parley page", "print it"), .init("parley page --open", "open it in a browser")],
+    run: PageCommands.page)
 
   static let down = Command(
     name: "down", summary: "end your node properly: others see you leave at once",
@@ -57,25 +82,103 @@ enum CommandTable {
     name: "id", summary: "print your ID, which others may use to reach you with tell",
     examples: [.init("parley id", "print it")], run: NodeCommands.id)
 
+  static let passphrase = Command(
+    name: "passphrase", arguments: [.init("set|change|remove")],
+    options: [
+      .init(
+        name: "--passphrase-file", value: "F",
+        help: "read the passphrase from the first line of F; - for standard input"),
+      .init(name: "--new-passphrase-file", value: "F", help: "change: read the new one from the first line of F"),
+    ],
+    summary: "seal what your node keeps on the disk with a passphrase",
+    details: """
+      Only while your node is not running. Without the options it is asked for at the
+      terminal. Sealed are your identity, the secrets of channels, messages, people's names
+      and the list of shared files; not the files themselves, nor when you wrote to whom.
+      A passphrase that is forgotten cannot be found again by anybody.
+      """,
+    examples: [
+      .init("parley passphrase set", "asks for one, twice"),
+      .init("parley passphrase change", "asks for the old one and the new one"),
+      .init("parley passphrase remove --passphrase-file ~/home.txt", "everything is plain again"),
+    ], run: PassphraseCommands.passphrase)
+
+  static let identity = Command(
+    name: "identity", arguments: [.init("export|import"), .init("FILE")],
+    options: [
+      .init(name: "--file-passphrase-file", value: "F", help: "read the passphrase of FILE from the first line of F"),
+      .init(name: "--passphrase-file", value: "F", help: "export: the home's passphrase, when it has one"),
+    ],
+    summary: "move who you are to another machine, in one encrypted file",
+    details: """
+      Only while your node is not running. In the file are your identity, your name and the
+      secrets of your channels, sealed with a passphrase of its own; messages come from the
+      others again. An import replaces no identity. One identity runs in one place: when
+      the new home is used, a node on the old one ends and does not start again.
+      """,
+    examples: [
+      .init("parley identity export me.parley", "asks for a passphrase for the file, twice"),
+      .init("parley identity import me.parley", "on the other machine"),
+      .init("parley identity import me.parley --home ~/second", "into another home"),
+    ], run: IdentityCommands.identity)
+
   // MARK: Channels
 
-  static let join = Command(
-    name: "join", arguments: [.init("CHANNEL")],
+  static let create = Command(
+    name: "create", arguments: [.init("CHANNEL")], summary: "make a channel that you own; others come in by invitation",
+    details: "Nobody can guess its secret. A second channel of that name is another channel.",
+    examples: [.init("parley create physics", "and be in it")], run: ChannelCommands.create)
+
+  static let invite = Command(
+    name: "invite", arguments: [.init("CHANNEL")],
     options: [
+      .init(name: "--role", value: "ROLE", help: "member or admin; else member"),
+      .init(name: "--expires", value: "TIME", help: "until when it counts, such as 30m, 8h or 7d; else for ever"),
+      .init(name: "--uses", value: "N", help: "how many may come with it; else any number"),
+      .init(name: "--no-qr", help: "the link alone"),
+    ],
+    summary: "print a link and a QR code that let others into a channel of yours",
+    details: """
+      Whoever has the link can join, so show it to nobody else. A member who is removed keeps a link
+      that still counts: give links that expire.
+      """,
+    examples: [
+      .init("parley invite physics --expires 8h --uses 30", "for a class"),
+      .init("parley invite physics --role admin --uses 1", "for somebody who shall help you"),
+      .init("parley invite physics --no-qr", "the link alone"),
+    ], run: ChannelCommands.invite)
+
+  static let rotate = Command(
+    name: "rotate", arguments: [.init("CHANNEL")], summary: "give a channel of yours a new secret",
+    details: "Members get it from each other, those that are away when they come back. Old invitations go on to count.",
+    examples: [.init("parley rotate physics", "when its secret may be known to others")], run: ChannelCommands.rotate)
+
+  static let join = Command(
+    name: "join", arguments: [.init("CHANNEL or LINK", .optional)],
+    options: [
+      .init(
+        name: "--link-file", value: "F", help: "join by the invitation in the first line of F; - for standard input"),
       .init(name: "--open", help: "an open channel: anyone who guesses its name can read it"),
       .init(
         name: "--passphrase-file", value: "F",
         help: "read the passphrase from the first line of F; - for standard input"),
+      .init(
+        name: "--organiser", value: "KEY",
+        help: "show only what is said with a login token that this key signed"),
     ],
     summary: "join a channel",
     details: """
       With neither option the passphrase is asked for at the terminal. Who has the same
       passphrase for the same name is in the same channel; nobody else can read it.
+      Without CHANNEL it asks for the link of an invitation. Others on this machine can see a link
+      that is given as an argument: let it ask, or use --link-file.
       """,
     examples: [
       .init("parley join team", "asks for the passphrase"),
       .init("parley join lobby --open", "anyone may join"),
       .init("parley join team --passphrase-file ~/team.txt", "for scripts"),
+      .init("parley join", "asks for the link of an invitation"),
+      .init("parley join --link-file link.txt", "the link from a file"),
     ], run: ChannelCommands.join)
 
   static let leave = Command(

@@ -26,6 +26,8 @@ enum NodeCommands {
     settings.uploadByteRateMax = try invocation.byteCount("--upload-limit", in: 65_536...1 << 40)
     settings.downloadByteRateMax = try invocation.byteCount("--download-limit", in: 65_536...1 << 40)
     settings.partByteCountMax = try invocation.byteCount("--parts-limit", in: 0...1 << 50)
+    settings.tokenFile = invocation.value("--token-file").map { Home.absolute($0) }
+    settings.rotateEverySeconds = try invocation.value("--rotate-every").map { Int(try ChannelCommands.seconds($0)) }
     if let name = invocation.value("--name") {
       do { settings.displayName = try DisplayName(name).text } catch { throw Failure(.usage, "--name: \(error)") }
     }
@@ -33,12 +35,16 @@ enum NodeCommands {
     // A reader of standard output that goes away must not end the node.
     signal(SIGPIPE, SIG_IGN)
     do {
+      settings.passphrase = try Secrets.homePassphrase(home, invocation)
       let made = try NodeFactory.make(settings) { trouble in
         Terminal.note("parley: \(trouble)")
       }
-      let server = try LocalServer(node: made.node, home: home)
+      // Before the socket, whose answers tell the page's address, but only where no node runs already.
+      let page = try PageCommands.server(of: made.node, home: home, invocation)
+      defer { page?.stop() }
+      let server = try LocalServer(node: made.node, home: home, pageAddress: page?.pageAddress)
       defer { server.stop() }
-      try await serve(made, server, isJSON: invocation.isJSON)
+      try await serve(made, [server] + (page.map { [$0] } ?? []), isJSON: invocation.isJSON)
     } catch let error as ParleyError {
       throw Failure(error)
     } catch let error as LocalAPIError {
@@ -48,20 +54,20 @@ enum NodeCommands {
   }
 
   /// Until the node ends by itself, by `parley down` or by a signal.
-  private static func serve(_ made: NodeFactory.Made, _ server: LocalServer, isJSON: Bool) async throws {
+  private static func serve(_ made: NodeFactory.Made, _ servers: [LocalServer], isJSON: Bool) async throws {
     let (signals, signal) = AsyncStream<Void>.makeStream()
     let waiter = SignalWaiter { signal.yield() }
     let outcome = await withTaskGroup(of: Result<Void, any Error>?.self) { group in
-      group.addTask { await Self.answer(server) }
+      for server in servers { group.addTask { await Self.answer(server) } }
       group.addTask { await Self.stop(made.node, at: signals) }
       group.addTask { await Self.run(made) }
-      group.addTask { await Self.announceReady(made, server, isJSON: isJSON) }
+      group.addTask { await Self.announceReady(made, servers[0], isJSON: isJSON) }
       var outcome = Result<Void, any Error>.success(())
       while let ended = await group.next() {
         guard let ended else { continue }
         outcome = ended
         // The answer to `parley down` goes out here, and the other two end.
-        server.stop()
+        for server in servers { server.stop() }
         signal.finish()
       }
       return outcome
@@ -83,6 +89,10 @@ enum NodeCommands {
       let name = await made.node.status().displayName
       Terminal.line(
         "Ready: \(name.escapedLine) \(peer.fingerprint). Talk with parley chat CHANNEL; Ctrl-C ends this.")
+      if let address = server.pageAddress {
+        // Not into a file or journal: it lets in who reads it.
+        Terminal.line("In a browser: " + (Terminal.isOutputTerminal ? address : "see parley page"))
+      }
     }
     return nil
   }

@@ -4,15 +4,19 @@ import ParleyLocalAPI
 
 enum TokenCommands {
   static func token(_ invocation: Invocation) throws {
-    let action = invocation["key|issue|inspect"]
-    let known = ["key": [], "issue": issueOptions, "inspect": ["--organiser"]]
-    guard let options = known[action] else { throw Failure.usage("say key, issue or inspect: see parley token --help") }
+    let action = invocation["key|issue|inspect|use|show"]
+    let known = ["key": [], "issue": issueOptions, "inspect": ["--organiser"], "use": [], "show": []]
+    guard let options = known[action] else {
+      throw Failure.usage("say key, issue, inspect, use or show: see parley token --help")
+    }
     for option in issueOptions + ["--organiser"] where invocation.has(option) && !options.contains(option) {
       throw Failure.usage("\(option) is not for parley token \(action)")
     }
     switch action {
     case "key": try makeKey(invocation)
     case "issue": try issue(invocation)
+    case "use": try use(invocation)
+    case "show": try show(invocation)
     default: try inspect(invocation)
     }
   }
@@ -73,6 +77,44 @@ enum TokenCommands {
       }
       if let refusal { throw .badToken(refusal) }
     } catch { throw Failure(error) }
+  }
+
+  private static func use(_ invocation: Invocation) throws {
+    let file = invocation["FILE"]
+    let token: LoginToken
+    do throws(ParleyError) { token = try LoginToken(try text(from: file.isEmpty ? "-" : file)) } catch {
+      throw Failure(error)
+    }
+    let answer = try NodeClient(home: Home.path(invocation)).call(
+      "PUT", ["token"], body: ["token": .string(token.text)])
+    if invocation.isJSON { return Terminal.line(answer.text) }
+    for line in lines(of: token, nil, nil).dropLast(2) { Terminal.line(line) }
+    Terminal.line("Logged in. Whether a channel's organiser signed it, each channel shows: parley members CHANNEL")
+  }
+
+  private static func show(_ invocation: Invocation) throws {
+    let answer = try NodeClient(home: Home.path(invocation)).call("GET", ["token"])
+    if invocation.isJSON { return Terminal.line(answer.text) }
+    guard let text = answer["token"]?.string, let token = try? LoginToken(text) else {
+      return Terminal.line("No login token is in use: parley token use FILE")
+    }
+    for line in lines(of: token, nil, nil).dropLast(2) { Terminal.line(line) }
+  }
+
+  static func organiser(_ invocation: Invocation) throws {
+    let name = try ChannelCommands.channelName(invocation)
+    let client = try NodeClient(home: Home.path(invocation))
+    let key = invocation["KEY"]
+    let answer =
+      key.isEmpty
+      ? try client.call("GET", ["channels", name, "organiser"])
+      : try client.call(
+        "PUT", ["channels", name, "organiser"],
+        body: ["organiser": key == "none" ? .null : .string(try organiser(key).text)])
+    if invocation.isJSON { return Terminal.line(answer.text) }
+    Terminal.line(
+      answer["organiser"]?.string.map { "\(name.escapedLine) asks for login tokens signed by \($0.escapedLine)" }
+        ?? "\(name.escapedLine) asks for no login tokens")
   }
 
   static func organiser(_ text: String) throws(Failure) -> OrganiserKey {

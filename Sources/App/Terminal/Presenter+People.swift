@@ -26,9 +26,12 @@ extension Presenter {
   /// After the fingerprint; empty when there is nothing to say.
   static func marks(_ recognition: JSON?) -> String {
     guard let recognition else { return "" }
+    if recognition["blocked"]?.bool == true { return " blocked" }
     var marks = ""
-    if recognition["blocked"]?.bool == true { marks += " blocked" }
     if recognition["verified"]?.bool == true { marks += " verified" }
+    if let reason = recognition["token"]?.string, reason != "valid" {
+      marks += " ✗ no valid token (\(reason.escapedLine))"
+    }
     if let other = recognition["poses_as"]?.string {
       marks += Terminal.loud(" ‼ NOT the verified \(fingerprint(ofPeer: other))")
     }
@@ -37,6 +40,23 @@ extension Presenter {
       marks += " ⚠ looks like " + others.map { fingerprint(ofPeer: $0.string) }.joined(separator: ", ")
     }
     return marks
+  }
+
+  static func token(_ event: StreamEvent, _ place: String) -> String {
+    let data = event.data
+    let fingerprint = fingerprint(ofPeer: data["peer_id"]?.string)
+    switch event.type {
+    case "token_accepted":
+      let role = data["organiser_role"]?.string.map { ", \($0.escapedLine)" } ?? ""
+      return Terminal.dim("· \(fingerprint) is \(name(nil, data))\(role)\(place)")
+    case "token_refused":
+      let who = data["self"]?.bool == true ? "YOUR messages" : "what \(fingerprint) says"
+      let line = "\(who)\(place) is not shown: \(data["detail"]?.string?.escapedLine ?? "")"
+      return data["self"]?.bool == true ? Terminal.loud("‼ " + line) : Terminal.dim("· " + line)
+    default:
+      return Terminal.loud(
+        "‼ your login token ends at \(time(data["expires"]?.string)): go on with a new one by parley token use FILE")
+    }
   }
 
   static func impostor(_ data: JSON, _ place: String) -> String {

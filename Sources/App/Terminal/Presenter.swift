@@ -51,8 +51,26 @@ enum Presenter {
     let hand = json["raise_hand"]?.bool == true ? "✋" : "  "
     let name = name(json["display_name"]?.string, json["recognition"])
     let own = json["self"]?.bool == true ? "  (you)" : ""
+    let role = role(json).map { "  \($0)" } ?? ""
     let fingerprint = json["fingerprint"]?.string?.escapedLine ?? ""
-    return "  \(hand) \(Help.padded(name, to: nameWidth))  \(fingerprint)\(marks(json["recognition"]))\(own)"
+    let excesses = json["over_limit"]?.array?.map { excess($0.string) } ?? []
+    let over = excesses.isEmpty ? "" : "  ! \(excesses.joined(separator: ", "))"
+    let line = "  \(hand) \(Help.padded(name, to: nameWidth))  \(fingerprint)\(marks(json["recognition"]))"
+    return "\(line)\(own)\(role)\(over)"
+  }
+
+  /// What is worth a word: nil for a plain member.
+  static func role(_ json: JSON) -> String? {
+    var words: [String] = []
+    switch json["role"]?.string {
+    case nil, "member": break
+    case "not_admitted": words.append("not invited")
+    case let role?: words.append(role.escapedLine)
+    }
+    if json["muted"]?.bool == true {
+      words.append(json["muted_until"]?.string.map { "muted until \(time($0))" } ?? "muted")
+    }
+    return words.isEmpty ? nil : words.joined(separator: ", ")
   }
 
   static func members(_ members: [JSON]) -> [String] {
@@ -75,6 +93,7 @@ enum Presenter {
     switch event.type {
     case "message": return message(data, isChannelShown: isChannelShown)
     case "impostor": return impostor(data, place)
+    case "token_accepted", "token_refused", "token_expiring": return token(event, place)
     case "member":
       if data["recognition"]?["blocked"]?.bool == true { return nil }
       let fingerprint = (data["fingerprint"]?.string?.escapedLine ?? "") + marks(data["recognition"])
@@ -94,11 +113,60 @@ enum Presenter {
       let peer = fingerprint(ofPeer: data["peer_id"]?.string)
       let id = data["message_id"]?.string?.escapedLine ?? "?"
       return Terminal.dim("· \(peer) was away for too long: your message \(id) is no longer tried (it is kept here)")
+    case "role":
+      let who =
+        data["self"]?.bool == true ? "you are" : "\(fingerprint(ofPeer: data["peer_id"]?.string)) is"
+      return Terminal.dim("· \(who) now \(role(data) ?? "a member")\(place)")
+    case "voided":
+      let count = Int64(data["message_ids"]?.array?.count ?? 0)
+      return Terminal.dim("· \(number(count, "message", "messages")) shown before does not count\(place)")
+    case "counted":
+      let lines = (data["messages"]?.array ?? []).map { message($0, isChannelShown: isChannelShown) }
+      return ([Terminal.dim("· these count after all\(place):")] + lines).joined(separator: "\n")
+    case "announcement":
+      guard let body = data["body"]?.string else { return Terminal.dim("· the announcement\(place) was taken away") }
+      let author = fingerprint(ofPeer: data["author"]?.string)
+      let text = body.escapedText.split(separator: "\n", omittingEmptySubsequences: false).joined(separator: "\n    ")
+      return Terminal.bold("· announcement\(place) by \(author): ") + text
+    case "closed": return Terminal.dim("· \(channel) is closed: only its owner can still write in it")
+    case "keys_changed":
+      return Terminal.dim("· \(channel) has a new key (generation \(data["generation"]?.integer ?? 0))")
+    case "refused":
+      let peer = fingerprint(ofPeer: data["peer_id"]?.string)
+      return Terminal.dim("· \(peer) tells you nothing of \(channel): \(refusal(data["reason"]?.string))")
+    case "member_over_limit":
+      let peer = fingerprint(ofPeer: data["peer_id"]?.string)
+      return "! \(peer) does more than a member may\(place): \(excess(data["what"]?.string)); it is slowed"
+    case "equivocated":
+      let peer = fingerprint(ofPeer: data["peer_id"]?.string)
+      return "! \(peer) signed two different things under one number\(place): what it wrote since is not shown"
     case "dropped":
       return Terminal.dim(
         "· \(data["count"]?.integer ?? 0) events other than messages are missing here: this was too slow"
       )
     default: return nil
+    }
+  }
+
+  private static func refusal(_ reason: String?) -> String {
+    switch reason {
+    case "removed": "you were removed"
+    case "banned": "you are banned"
+    default: "no invitation of yours counts"
+    }
+  }
+
+  /// In words, of a member's `over_limit`.
+  static func excess(_ what: String?) -> String {
+    switch what {
+    case "entries": "too many entries"
+    case "entry_bytes": "too many bytes"
+    case "live_objects": "too many live objects"
+    case "presences": "too many presences"
+    case "handshakes": "too many handshakes"
+    case "shares": "too many shared files"
+    case "equivocation": "two entries under one number"
+    default: what?.escapedLine ?? "?"
     }
   }
 

@@ -8,12 +8,22 @@ package struct LinksMachine: Sendable {
   package let instance: Instance
   var channels: Set<ChannelID> = []
   var peers: [PeerID: PeerLink] = [:]
-  var instances: [Instance: PeerID] = [:]
+  var claims = Claims()
+  var elsewhere = Elsewhere()
+  var strangers = StrangerQueue()
+  package let limits: MemberLimits
+  var newIdentities: Allowances<[UInt8]>
+  var signatures: Allowances<[UInt8]>
+  var reportedAt: [PeerID: Instant] = [:]
   var sessions: [LinkID: Session] = [:]
   var dials: [LinkID: Dial] = [:]
   var fragments = FragmentPool()
   var kept: PeerID?
   var introductions = Introductions()
+  /// Those of `channels` that have generations.
+  var owned: [ChannelID: OwnedChannel] = [:]
+  /// How old a generation may get before we make the next one, where we may; nil: as old as it likes.
+  package var rotateEvery: Span?
   /// When to dial the kept peer again whose session was lost.
   var redialAt: Instant?
   var redialDelay = SessionRule.redialFirst
@@ -24,13 +34,16 @@ package struct LinksMachine: Sendable {
   /// Instances heard on the network whose channel is none of ours are counted by the actor; these are ours.
   package var sessionCount: Int { sessions.count }
 
-  package init(me: PeerID, instance: Instance) {
+  package init(me: PeerID, instance: Instance, limits: MemberLimits = MemberLimits()) {
+    self.limits = limits
+    newIdentities = Allowances(limits.identities)
+    signatures = Allowances(limits.signatures)
     self.me = me
     self.instance = instance
   }
 
   /// Whose instance this is, when an authenticated presence told.
-  package func peer(of instance: Instance) -> PeerID? { instances[instance] }
+  package func peer(of instance: Instance) -> PeerID? { claims[instance] }
 
   /// Where to dial a peer: the address it last answered from, else the one it last spoke from.
   package func address(of peer: PeerID) -> Address? { peers[peer]?.dialAddress }
@@ -45,17 +58,25 @@ package struct LinksMachine: Sendable {
     case .channelOpened(let channel): return open(channel) + dialIntroductions(now)
     case .channelClosed(let channel):
       channels.remove(channel)
+      owned[channel] = nil
       for peer in peers.keys { peers[peer]!.channels.remove(channel) }
       return []
-    case .datagramOpened(let channel, let instance, let address, let frames):
-      return datagram(channel, instance, address, frames)
-    case .claimVerified(let channel, let claim, let address): return verified(claim, channel, address, now)
+    case .datagramOpened(let channel, let instance, let address, let frames, let generation):
+      return datagram(channel, instance, address, frames, generation, now)
+    case .claimVerified(let channel, let claim, let address, let generation):
+      return verified(claim, channel, address, generation, now)
     case .directOpened(let channel, let peer, let instance, let address, let message):
       return direct(message, channel, peer, instance, address, now)
     case .sessionOpened(let link, let facts): return opened(link, facts, now)
+    case .metOurselves(let instance): return metOurselves(instance)
     case .sessionClosed(let link, _): return closed(link, now)
     case .sessionMessage(let link, let message): return received(message, link, now)
-    case .channelsProven(let link, let proven): return proved(proven, link)
+    case .channelsProven(let link, let proven, let generations): return proved(proven, generations, link)
+    case .generationsRestored(let channel, let founder, let known, let age):
+      return restored(channel, founder, known, age, now)
+    case .generationAdded(let channel, let generation, let peer): return added(generation, channel, from: peer, now)
+    case .trustChanged(let channel, let trust): return trustChanged(trust, channel, now)
+    case .rotate(let channel, let refused): return rotate(channel, refusing: refused, now)
     case .multicast(let channel, let frames): return multicast(channel, frames)
     case .unicast(let channel, let peer, let frames, let parts): return unicast(channel, peer, frames, parts)
     case .send(let peer, let message): return send(message, to: peer, now)
@@ -145,31 +166,45 @@ package struct LinksMachine: Sendable {
   // MARK: Datagrams
 
   private mutating func datagram(
-    _ channel: ChannelID, _ instance: Instance, _ address: Address, _ frames: [DatagramFrame]
+    _ channel: ChannelID, _ instance: Instance, _ address: Address, _ frames: [DatagramFrame],
+    _ generation: GenerationID?, _ now: Instant
   ) -> [LinksEffect] {
     guard channels.contains(channel), instance != self.instance else { return [] }
+    var frames = frames
+    // Each costs a signature to look at, whoever made it.
+    frames.removeAll { $0.isSigned && !signatures.take(address.host, at: now) }
     var effects: [LinksEffect] = []
-    var author = instances[instance]
+    var author = claims[instance]
+    var introduced: PeerID?
+    if let author, !admits(author, to: channel) { return [] }
+    let isLate = isLate(generation, channel)
+    if isLate, let author, let generation, owned[channel]!.held[author] != owned[channel]!.current {
+      effects += noteLag(author, generation, nextCounter, in: channel, now)
+    }
     for frame in frames {
+      if isLate, !isReadLate(frame, of: author, channel, now) { continue }
       switch frame {
       case .presence(let signed):
         guard let presence = try? Presence(decoding: signed.object[...]), presence.instance == instance,
           isFresh(presence.author, instance, presence.counter, channel)
         else { continue }
         author = presence.author
-        effects.append(.verify(channel, .presence(presence, signed), from: address))
+        introduced = presence.author
+        effects.append(.verify(channel, .presence(presence, signed), from: address, under: generation))
       case .live(let signed):
         guard let live = try? LiveObject(decoding: signed.object[...]), live.instance == instance,
           isFresh(live.author, instance, live.counter, channel)
         else { continue }
-        effects.append(.verify(channel, .live(live, signed), from: address))
+        effects.append(.verify(channel, .live(live, signed), from: address, under: generation))
       case .entry(let bytes): effects.append(.tell(.messaging(.entryHeard(channel, bytes, from: author))))
       case .fragment(let fragment):
-        guard let bytes = fragments.add(fragment, channel, instance) else { continue }
+        guard let bytes = fragments.add(fragment, channel, instance, from: address) else { continue }
         effects.append(.tell(.messaging(.entryHeard(channel, bytes, from: author))))
       case .direct(let sealed):
-        guard let author else { continue }
-        effects.append(.openDirect(channel, sealed, from: address, author: author, instance))
+        let others = claims.all(instance).filter { $0 != introduced }
+        for author in [introduced].compactMap({ $0 }) + others {
+          effects.append(.openDirect(channel, sealed, from: address, author: author, instance))
+        }
       case .suspect(let peer, let incarnation):
         effects.append(.tell(.membership(.suspected(channel, peer, incarnation: incarnation))))
       case .whoHas(let media):
@@ -180,26 +215,50 @@ package struct LinksMachine: Sendable {
     return effects
   }
 
+  /// Under a key that those have who were removed meanwhile, nothing is read that nobody signed or that comes from
+  /// nobody known, and after a while only who is there.
+  private func isReadLate(
+    _ frame: DatagramFrame, of author: PeerID?, _ channel: ChannelID, _ now: Instant
+  ) -> Bool {
+    switch frame {
+    case .presence: true
+    case .live, .entry, .fragment, .direct: author != nil && isOverlapping(channel, now)
+    case .suspect, .whoHas: false
+    }
+  }
+
   private func isFresh(_ author: PeerID, _ instance: Instance, _ counter: UInt64, _ channel: ChannelID) -> Bool {
     peers[author]?.liveWindow(of: instance, channel).isFresh(counter) ?? true
   }
 
   private mutating func verified(
-    _ claim: LiveClaim, _ channel: ChannelID, _ address: Address?, _ now: Instant
+    _ claim: LiveClaim, _ channel: ChannelID, _ address: Address?, _ generation: GenerationID?, _ now: Instant
   ) -> [LinksEffect] {
     let (author, instance, counter) = claim.origin
-    guard channels.contains(channel) else { return [] }
+    guard channels.contains(channel), admits(author, to: channel) else { return [] }
     if author == me {
-      guard instance != self.instance, case .presence(let presence, _) = claim else { return [] }
-      return [.tell(.login(.seenElsewhere(incarnation: presence.incarnation)))]
+      return lookElsewhere(claim, address, now)
     }
     // Two claims of one counter can be under verification at once: the window decides here, too.
     guard isFresh(author, instance, counter, channel) else { return [] }
     var effects: [LinksEffect] = []
-    if case .presence(let presence, _) = claim { effects = adopt(presence, channel, address) }
+    if case .presence(let presence, _) = claim { effects = adopt(presence, channel, address, now) }
     guard var known = peers[author], known.instance == instance else { return effects }
+    if let excess = known.costs.excess(of: claim, limits, at: now) {
+      peers[author] = known
+      return effects + report(channel, author, excess, now)
+    }
     known.live[channel, default: ReplayWindow()].accept(counter)
     peers[author] = known
+    if let generation {
+      if isLate(generation, channel) {
+        effects += noteLag(author, generation, counter, in: channel, now)
+        // It cannot read what we would ask it. It is heard again as soon as it has caught up.
+        if !isOverlapping(channel, now) { return effects }
+      } else {
+        owned[channel]?.note(author, holds: generation)
+      }
+    }
     switch claim {
     case .presence(let presence, _):
       effects.append(.tell(.membership(.presenceHeard(channel, presence, overSession: address == nil))))
@@ -210,13 +269,17 @@ package struct LinksMachine: Sendable {
 
   /// Learns port, instance and a candidate address. The confirmed address changes only with an echo from the new one,
   /// which is asked for here: nobody else would write there.
-  private mutating func adopt(_ presence: Presence, _ channel: ChannelID, _ address: Address?) -> [LinksEffect] {
+  private mutating func adopt(
+    _ presence: Presence, _ channel: ChannelID, _ address: Address?, _ now: Instant
+  ) -> [LinksEffect] {
+    if peers[presence.author] == nil, let address, !newIdentities.take(address.host, at: now) { return [] }
     guard hasRoom(for: presence.author) else { return [] }
+    if peers[presence.author] == nil { strangers.add(presence.author) }
     var known = peers[presence.author] ?? PeerLink(instance: presence.instance, incarnation: presence.incarnation)
-    guard presence.incarnation >= known.incarnation else { return [] }
+    guard presence.incarnation >= known.incarnation else { return report(presence, channel, address, now) }
     var effects: [LinksEffect] = []
     if known.instance != presence.instance {
-      instances[known.instance] = nil
+      claims.remove(presence.author, known.instance)
       effects += dropSession(&known)
       known.startAgain(as: presence.instance)
     }
@@ -225,13 +288,15 @@ package struct LinksMachine: Sendable {
     known.channels.insert(channel)
     if let address {
       known.candidate = address
-      if let confirmed = known.confirmed, confirmed != address {
+      if let confirmed = known.confirmed, confirmed != address, known.askAt.map({ $0 <= now }) ?? true {
+        // Who names one address after the other must not make all members write to strangers.
+        known.askAt = now + SessionRule.askAddressAgain
         let question = DirectMessage(counter: takeCounter(), parts: [.probe(nonce: presence.counter)])
         effects.append(
           .unicast(channel, to: address, [], direct: DirectFor(peer: presence.author, message: question)))
       }
     }
-    instances[presence.instance] = presence.author
+    claims.add(presence.author, presence.instance)
     peers[presence.author] = known
     return effects
   }
@@ -246,6 +311,7 @@ package struct LinksMachine: Sendable {
     known.direct[channel, default: ReplayWindow()].accept(message.counter)
     let hasMoved = known.confirmed.map { $0.host != address.host } ?? false
     known.confirmed = address
+    claims.prove(peer, instance)
     peers[peer] = known
     // A session to where it was is probably dead.
     let questions = hasMoved ? known.session.map { question($0, now) } ?? [] : []
@@ -253,9 +319,11 @@ package struct LinksMachine: Sendable {
   }
 
   static func passOn(_ parts: [DirectMessage.Part], _ channel: ChannelID, _ peer: PeerID) -> [LinksEffect] {
-    parts.map { part in
+    // One question is enough: each costs a datagram, and many fit into one.
+    let probe = parts.firstIndex { if case .probe = $0 { true } else { false } }
+    return parts.enumerated().compactMap { index, part in
       switch part {
-      case .probe(let nonce): .tell(.membership(.probed(channel, peer, nonce: nonce)))
+      case .probe(let nonce): index == probe ? .tell(.membership(.probed(channel, peer, nonce: nonce))) : nil
       case .echo(let nonce): .tell(.membership(.echoed(channel, peer, nonce: nonce)))
       case .acknowledge(let log, let number):
         .tell(.messaging(.acknowledged(channel, peer, log: log, number: number)))

@@ -23,6 +23,11 @@ struct PeerLink: Equatable, Sendable {
   /// Waits for the session that is being dialled.
   var queue: [SessionMessage] = []
   var queuedByteCount = 0
+  var costs = LiveCosts()
+  /// When it may be told again under which incarnation it is known.
+  var reportAt: Instant?
+  /// When it may be asked again at an address it has not spoken from before.
+  var askAt: Instant?
   /// Membership waits for the dial's outcome.
   var isChecked = false
 
@@ -74,9 +79,9 @@ struct Session: Equatable, Sendable {
 }
 
 extension Session {
-  init(_ facts: SessionFacts, _ now: Instant) {
+  init(_ facts: SessionFacts, _ channels: [ChannelID], _ now: Instant) {
     self.init(
-      peer: facts.peer, instance: facts.instance, isInitiator: facts.isInitiator, channels: Set(facts.channels),
+      peer: facts.peer, instance: facts.instance, isInitiator: facts.isInitiator, channels: Set(channels),
       lastHeard: now, lastUsed: now)
   }
 }
@@ -93,6 +98,7 @@ enum SessionRule {
   /// Sessions of one peer that are heard out beside the one that stands.
   static let endingMax = 2
   static let queueByteCountMax = 4 << 20
+  static let askAddressAgain = Span.seconds(1)
   /// The session to the successor, by whose end a dead host is noticed, is probed when nothing came for so long; every
   /// other one, or in a ring both sides would probe at the same time, so long after that…
   static let quiet = Span.seconds(6)
@@ -190,15 +196,17 @@ extension LinksMachine {
     let dial = dials.removeValue(forKey: link)
     introductions.opened(link, facts.peer, isOurs: facts.peer == me, at: now)
     guard facts.peer != me, hasRoom(for: facts.peer) else { return [.close(link, afterWrites: false)] }
-    var effects: [LinksEffect] = []
+    let (shared, refusals) = admitted(facts, link)
+    if shared.isEmpty { return refuseAll(facts.peer, dial, link, refusals, now) }
+    var effects = refusals
     var known = peers[facts.peer] ?? PeerLink(instance: facts.instance, incarnation: 0)
     if known.instance != facts.instance {
-      instances[known.instance] = nil
+      claims.remove(facts.peer, known.instance)
       effects += dropSession(&known)
       known.startAgain(as: facts.instance)
     }
-    instances[facts.instance] = facts.peer
-    known.channels.formUnion(facts.channels)
+    claims.prove(facts.peer, facts.instance)
+    known.channels.formUnion(shared)
     if known.dial == link { known.dial = nil }
     known.reached = facts.remote
     if known.tcpPort == 0, facts.isInitiator { known.tcpPort = facts.remote.port }
@@ -209,7 +217,7 @@ extension LinksMachine {
       if standingIsSmallers, !newIsSmallers {
         // Heard to its end all the same: the other side may have written into it before it knew of both.
         peers[facts.peer] = known
-        sessions[link] = Session(facts, now)
+        sessions[link] = Session(facts, shared, now)
         return effects + hearOut(link, now) + checked(facts.peer)
       }
       effects += hearOut(standing, now)
@@ -220,17 +228,27 @@ extension LinksMachine {
     known.queuedByteCount = 0
     peers[facts.peer] = known
     if kept == facts.peer { redialDelay = SessionRule.redialFirst }
-    sessions[link] = Session(facts, now)
+    sessions[link] = Session(facts, shared, now)
     effects += queue.map { .sendFrame(link, $0) }
     let wasIntroduced = dial != nil && dial?.peer == nil
-    for channel in facts.channels {
+    for channel in shared {
       effects.append(
         .tell(.membership(.sessionOpened(channel, facts.peer, facts.instance, wasIntroduced: wasIntroduced))))
     }
     effects += checked(facts.peer)
+    effects += proved(facts.generations, by: facts.peer, in: shared)
     let unproven = channels.subtracting(facts.channels).sorted()
     if !unproven.isEmpty { effects.append(.prove(link, unproven)) }
     return effects + [.wake(at: now + SessionRule.tick)]
+  }
+
+  /// Nothing is left that we would share with this peer.
+  private mutating func refuseAll(
+    _ peer: PeerID, _ dial: Dial?, _ link: LinkID, _ refusals: [LinksEffect], _ now: Instant
+  ) -> [LinksEffect] {
+    if peers[peer]?.dial == link { peers[peer]!.dial = nil }
+    let isWaitedFor = dial?.peer == peer && peers[peer]?.session == nil
+    return refusals + [.close(link, afterWrites: true)] + (isWaitedFor ? failed(peer, now) : [])
   }
 
   /// Whoever opens one session after the other must not make us keep them all.
@@ -247,11 +265,17 @@ extension LinksMachine {
   /// nothing but its presence.
   mutating func hasRoom(for peer: PeerID) -> Bool {
     guard peers[peer] == nil, peers.count >= SessionRule.peersMax else { return true }
-    let idle = peers.filter { $1.confirmed == nil && $1.session == nil && $1.dial == nil && $0 != kept }
-    guard let victim = idle.keys.min() else { return false }
-    if let known = peers.removeValue(forKey: victim), instances[known.instance] == victim {
-      instances[known.instance] = nil
-    }
+    // Taken out, so that the peers can be looked at without a copy.
+    var queue = strangers
+    strangers = StrangerQueue()
+    let victim = queue.next(
+      isStranger: { peer in
+        guard let link = peers[peer] else { return false }
+        return link.confirmed == nil && link.session == nil && link.dial == nil && peer != kept
+      }, all: { peers.keys.sorted() })
+    strangers = queue
+    guard let victim else { return false }
+    if let known = peers.removeValue(forKey: victim) { claims.remove(victim, known.instance) }
     return true
   }
 
@@ -313,9 +337,12 @@ extension LinksMachine {
     return questions + redialKept(now) + dialIntroductions(now)
   }
 
-  mutating func proved(_ proven: [ChannelID], _ link: LinkID) -> [LinksEffect] {
+  mutating func proved(
+    _ proven: [ChannelID], _ generations: [ChannelID: GenerationID], _ link: LinkID
+  ) -> [LinksEffect] {
     guard var session = sessions[link] else { return [] }
     let new = Set(proven).intersection(channels).subtracting(session.channels)
+      .filter { admits(session.peer, to: $0) }
     guard !new.isEmpty else { return [] }
     session.channels.formUnion(new)
     sessions[link] = session
@@ -324,7 +351,7 @@ extension LinksMachine {
     return [.prove(link, new.sorted())]
       + new.sorted().map {
         .tell(.membership(.sessionOpened($0, session.peer, session.instance, wasIntroduced: false)))
-      }
+      } + proved(generations, by: session.peer, in: new.sorted())
   }
 
   mutating func received(_ message: SessionMessage, _ link: LinkID, _ now: Instant) -> [LinksEffect] {
@@ -364,6 +391,11 @@ extension LinksMachine {
     case .direct(let channel, let parts):
       guard session.channels.contains(channel), channels.contains(channel) else { return [] }
       return Self.passOn(parts, channel, peer)
+    case .generation(let channel, let signed, let secret):
+      guard session.channels.contains(channel), channels.contains(channel) else { return [] }
+      return received(signed, secret, channel, from: peer)
+    case .refused(let channel, let reason):
+      return refused(channel, reason, by: peer, link)
     case .peerMessage, .peerStored: return [.tell(.messaging(.sessionMessage(peer, message)))]
     }
   }
@@ -409,7 +441,9 @@ extension LinksMachine {
         nextPing += 1
       }
     }
-    effects += redialKept(now) + dialIntroductions(now)
+    effects +=
+      redialKept(now) + dialIntroductions(now) + callLagging(now) + recall(now)
+      + rotateOnSchedule(now)
     if let due = nextTick(now) { effects.append(.wake(at: due)) }
     return effects
   }
@@ -422,11 +456,12 @@ extension LinksMachine {
   private func nextTick(_ now: Instant) -> Instant? {
     let soon = now + SessionRule.tick
     if redialAt != nil || !introductions.isEmpty { return soon }
-    let due = sessions.map { link, session -> Instant in
+    var due = sessions.map { link, session -> Instant in
       guard peers[session.peer]?.session == link, session.endsAt == nil else { return soon }
       if let sent = session.pingSent { return sent + session.patience }
       return session.lastHeard + quiet(session.peer)
     }.min()
+    if let call = nextCall { due = due.map { min($0, call) } ?? call }
     return due.map { max($0, now + .milliseconds(50)) }
   }
 }

@@ -38,8 +38,10 @@ package enum LoginEvent: Equatable, Sendable {
   case restored(ChannelID, logs: [RestoredLog], lamport: UInt64, members: [MemberRecord])
   case restoreFailed(ChannelID, reason: String)
   case leaveRequested(RequestID, ChannelName)
-  /// Our own PeerID was heard, signed, in another run.
-  case seenElsewhere(incarnation: UInt64)
+  /// Another run of this identity lives. `isAfterUs`: its instance is the greater, which decides between equals.
+  case seenElsewhere(incarnation: UInt64, isAfterUs: Bool)
+  /// Others know this identity under a later incarnation than ours, and listen to nothing below it.
+  case incarnationRaised(UInt64)
 }
 
 package enum LoginEffect: Equatable, Sendable {
@@ -105,9 +107,14 @@ package struct LoginMachine: Sendable {
       places[channel] = nil
       return requests.map { .answer($0, .disk(reason)) }
     case .leaveRequested(let request, let name): return leave(request, name)
-    case .seenElsewhere(let other):
-      // Lower ones are a past of ours, or a replay of it.
-      guard other > incarnation, state != .aborted, state != .disconnected else { return [] }
+    case .incarnationRaised(let raised):
+      incarnation = max(incarnation, raised)
+      return []
+    case .seenElsewhere(let other, let isAfterUs):
+      // The earlier one gives up; of two copies started alike, that with the smaller instance.
+      guard other > incarnation || (other == incarnation && isAfterUs), state != .aborted, state != .disconnected else {
+        return []
+      }
       return leaveAll() + move(to: .aborted, "the same identity was started elsewhere")
     }
   }

@@ -13,8 +13,15 @@ extension DownloadMachine {
       for number in sources[peer]!.listening.keys.sorted() { effects.append(.cancel(peer, number)) }
       sources[peer]!.forgetListening()
     }
-    for number in sources[peer]!.pending.keys.sorted() { effects.append(.cancel(peer, number)) }
-    sources[peer]!.cancelledCount += sources[peer]!.pending.count
+    for number in sources[peer]!.pending.keys.sorted() {
+      let pending = sources[peer]!.pending[number]!
+      if case .blocks(let run) = pending {
+        effects.append(.cancel(peer, number, count: run.count))
+      } else {
+        effects.append(.cancel(peer, number))
+      }
+      sources[peer]!.cancelledCount += pending.answerCount
+    }
     sources[peer]!.pending = [:]
     blocksInFlight -= sources[peer]!.blocksInFlight
     sources[peer]!.blocksInFlight = 0

@@ -14,12 +14,14 @@ extension DownloadMachine {
   }
 
   mutating func pump(_ peer: PeerID) {
-    guard isPrepared, !isEnded, let source = sources[peer], source.isReady(at: now), source.hasRoom else { return }
+    guard isPrepared, !isEnded, sources[peer]?.mayBeAsked(at: now) == true else { return }
     while sources[peer]!.blocksInFlight < sources[peer]!.window, allowance ?? 1 > 0 {
       guard let piece = sources[peer]!.requesting ?? assign(to: peer) ?? help(with: peer) else { return }
-      if let block = incoming[piece]!.takeNext(for: peer) {
+      let room = sources[peer]!.window - sources[peer]!.blocksInFlight
+      let count = min(room, max(1, (allowance ?? .max) / Limit.mediaBlockByteCount))
+      if let blocks = incoming[piece]!.takeNext(for: peer, atMost: count) {
         sources[peer]!.requesting = piece
-        ask(peer, .block(piece: piece, block: block, askedAt: now))
+        ask(peer, .blocks(.init(piece: piece, blocks: blocks, askedAt: now)))
       } else {
         sources[peer]!.requesting = nil
       }
@@ -28,6 +30,9 @@ extension DownloadMachine {
 
   private mutating func assign(to peer: PeerID) -> Int? {
     guard mayTakeMore(peer), let piece = freePiece(of: peer) else { return nil }
+    // The last pieces are not for who is known to be slow.
+    let isKnown = sources[peer]!.isProven || sources[peer]!.slowCount > 0
+    guard picker.free.count > order.count || !isKnown || !isFarBehind(peer, with: piece) else { return nil }
     let byteCount = layout!.byteCount(of: piece)
     guard byteCountInMemory + byteCount <= Self.byteCountInMemoryMax else { return nil }
     take(piece, byteCount, from: peer)
@@ -110,6 +115,7 @@ extension DownloadMachine {
     var oldest: (piece: Int, at: Instant)?
     for (piece, incoming) in incoming where incoming.source != peer && source.holds(piece) {
       guard incoming.helper == nil, suspects[piece] == nil, isLate(incoming, source) else { continue }
+      guard !isFarBehind(peer, with: piece) else { continue }
       if let known = oldest, (known.at, known.piece) < (incoming.assignedAt, piece) { continue }
       oldest = (piece, incoming.assignedAt)
     }
@@ -117,6 +123,17 @@ extension DownloadMachine {
     incoming[piece]!.help(from: peer)
     sources[peer]!.pieceCount += 1
     return piece
+  }
+
+  /// Somebody else who could be asked for the piece has given others in a quarter of the time, or this one none.
+  private func isFarBehind(_ peer: PeerID, with piece: Int) -> Bool {
+    let own = sources[peer]!.pieceDuration
+    return order.contains { other in
+      guard other != peer, let source = sources[other], source.isReady(at: now), source.holds(piece),
+        let duration = source.pieceDuration
+      else { return false }
+      return own.map { $0.microseconds > 4 * duration.microseconds } ?? true
+    }
   }
 
   private func isLate(_ piece: IncomingPiece, _ helper: DownloadSource) -> Bool {
@@ -127,22 +144,25 @@ extension DownloadMachine {
 // MARK: - From the first block to the disk
 
 extension DownloadMachine {
-  mutating func blockArrived(
-    _ peer: PeerID, _ piece: Int, _ block: Int, _ askedAt: Instant, _ bytes: ArraySlice<UInt8>
-  ) {
-    guard incoming[piece]!.put(bytes, at: block, from: peer) else { return drop(peer, .misbehaved) }
-    sources[peer]!.answered(after: now - askedAt)
-    if incoming[piece]!.isBeingHelped, let helper = incoming[piece]!.helper {
+  mutating func blockArrived(_ peer: PeerID, _ piece: Int, _ block: Int, _ bytes: ArraySlice<UInt8>) {
+    switch incoming[piece]!.put(bytes, at: block, from: peer) {
+    case .misfit: drop(peer, .misbehaved)
+    case .put(let isWhole, let other):
       // Who is later need not send it any more.
-      cancel(piece, block: block, of: peer == helper ? incoming[piece]!.source : helper)
+      if let other { cancel(piece, block: block, of: other) }
+      if isWhole { arrived(piece) }
+      pump(peer)
     }
-    if incoming[piece]!.isWhole { arrived(piece) }
-    pump(peer)
   }
 
   private mutating func arrived(_ piece: Int) {
     let whole = incoming.removeValue(forKey: piece)!
-    sources[whole.source]!.pieceDuration = now - whole.assignedAt
+    if whole.fromHelper == 0 {
+      sources[whole.source]!.pieceDuration = now - whole.assignedAt
+    } else if whole.fromHelper.nonzeroBitCount * 4 > whole.blockCount * 3 {
+      // Somebody else had to bring nearly all of it.
+      rest(whole.source)
+    }
     sources[whole.source]!.pieceCount -= 1
     if sources[whole.source]!.requesting == piece { sources[whole.source]!.requesting = nil }
     if whole.isBeingHelped, let helper = whole.helper {

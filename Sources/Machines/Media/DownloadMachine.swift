@@ -35,6 +35,7 @@ package struct DownloadMachine: Sendable {
 
   let options: DownloadOptions
   private let tag: UInt64
+  /// Rises by as many numbers as a request may have answers.
   private var counter: UInt32 = 0
   var jitter: Jitter
   var isEnded = false
@@ -163,6 +164,8 @@ extension DownloadMachine {
     lookAgain()
     report()
     fetchManifest()
+    // What it was asked for is asked of others now, not at the next tick.
+    fetchHashes()
     pumpAll()
   }
 
@@ -176,7 +179,7 @@ extension DownloadMachine {
   /// Sends the request and remembers it. The clock of silence starts when there was nothing to wait for.
   mutating func ask(_ peer: PeerID, _ pending: DownloadSource.Pending) {
     let number = tag | UInt64(counter)
-    counter &+= 1
+    counter &+= UInt32(DownloadSource.numbersPerRequest)
     let request: MediaRequest
     switch pending {
     case .manifest(let offset): request = .manifest(id, offset: offset)
@@ -186,12 +189,13 @@ extension DownloadMachine {
       let width = MediaTree.runCount(pieceCount: layout!.pieces(of: file).count)
       request = .pieceHashes(id, file: file, first: first, count: width)
     case .have(let first): request = .have(id, first: first)
-    case .block(let piece, let block, _):
-      let place = layout!.place(of: piece)
-      request = .block(id, file: place.file, index: place.indexInFile * Limit.blocksPerPiece + block)
-      sources[peer]!.blocksInFlight += 1
-      if let left = allowance { allowance = left - Limit.mediaBlockByteCount }
-      blocksInFlight += 1
+    case .blocks(let run):
+      let place = layout!.place(of: run.piece)
+      let index = place.indexInFile * Limit.blocksPerPiece + run.first
+      request = .block(id, file: place.file, index: index, count: run.count)
+      sources[peer]!.blocksInFlight += run.count
+      if let left = allowance { allowance = left - run.count * Limit.mediaBlockByteCount }
+      blocksInFlight += run.count
     }
     if sources[peer]!.pending.isEmpty { sources[peer]!.lastProgress = now }
     sources[peer]!.pending[number] = pending
@@ -223,17 +227,25 @@ extension DownloadMachine {
   /// Cancels what was asked of a source for one piece, or one block of it.
   mutating func cancel(_ piece: Int, block: Int? = nil, of peer: PeerID) {
     guard let source = sources[peer] else { return }
-    let numbers = source.pending.filter {
-      guard case .block(piece, let index, _) = $1 else { return false }
-      return block == nil || index == block
-    }.keys.sorted()
-    for number in numbers {
-      sources[peer]!.pending[number] = nil
-      effects.append(.cancel(peer, number))
+    var count = 0
+    for number in source.pending.keys.sorted() {
+      guard case .blocks(var run) = source.pending[number]!, run.piece == piece else { continue }
+      guard let block else {
+        sources[peer]!.pending[number] = nil
+        effects.append(.cancel(peer, number, count: run.count))
+        count += run.missingCount
+        continue
+      }
+      let index = block - run.first
+      guard (0..<run.count).contains(index), run.lacks(index) else { continue }
+      run.take(index)
+      sources[peer]!.pending[number] = run.missing == 0 ? nil : .blocks(run)
+      effects.append(.cancel(peer, number + UInt64(index)))
+      count += 1
     }
-    sources[peer]!.cancelledCount += numbers.count
-    sources[peer]!.blocksInFlight -= numbers.count
-    blocksInFlight -= numbers.count
+    sources[peer]!.cancelledCount += count
+    sources[peer]!.blocksInFlight -= count
+    blocksInFlight -= count
     if block == nil, sources[peer]!.requesting == piece { sources[peer]!.requesting = nil }
   }
 
@@ -263,24 +275,20 @@ extension DownloadMachine {
 
 extension DownloadMachine {
   private mutating func replied(_ peer: PeerID, _ number: UInt64, _ reply: MediaReply) {
-    guard sources[peer] != nil else { return }
-    guard let pending = sources[peer]!.pending.removeValue(forKey: number) else {
-      if let first = sources[peer]!.listening[number] { return heldMore(peer, first, reply) }
-      if sources[peer]!.cancelledCount > 0 { sources[peer]!.cancelledCount -= 1 } else { drop(peer, .misbehaved) }
+    // One look at the source for all that every block changes.
+    guard let pending = sources[peer]?.take(number, reply, at: now) else {
+      guard let source = sources[peer] else { return }
+      if let first = source.listening[number] { return heldMore(peer, first, reply) }
+      if source.cancelledCount > 0 { sources[peer]!.cancelledCount -= 1 } else { drop(peer, .misbehaved) }
       return
     }
-    if case .block = pending {
-      sources[peer]!.blocksInFlight -= 1
-      blocksInFlight -= 1
-    }
-    sources[peer]!.lastProgress = now
-    sources[peer]!.isSlow = false
+    if case .blocks = pending { blocksInFlight -= 1 }
     switch (pending, reply) {
     case (.have(let first), .refused(.busy)):
       sources[peer]!.haveToAsk.insert(first)
       pause(peer)
     case (_, .refused(.busy)): pause(peer)
-    case (.block(let piece, _, _), .refused(.unknown)): lacks(peer, piece)
+    case (.blocks(let run), .refused(.unknown)): lacks(peer, run.piece)
     case (_, .refused(let reason)): drop(peer, .refused(reason))
     case (.manifest(let asked), .manifestPart(let total, let offset, let bytes)) where asked == offset:
       manifestPart(peer, total, offset, bytes)
@@ -290,8 +298,8 @@ extension DownloadMachine {
     case (.have(let asked), .holding(let count, let first, let bitmap)) where asked == first:
       sources[peer]!.listens(number, from: first)
       holds(peer, count, first, bitmap)
-    case (.block(let piece, let block, let askedAt), .block(let bytes)):
-      blockArrived(peer, piece, block, askedAt, bytes)
+    case (.blocks(let run), .block(let bytes)):
+      blockArrived(peer, run.piece, run.first + Int(number % DownloadSource.numbersPerRequest), bytes)
     default: drop(peer, .misbehaved)
     }
   }
@@ -302,6 +310,7 @@ extension DownloadMachine {
     sources[peer]!.shrinkWindow()
     sources[peer]!.pausedUntil = now + Self.tick
     fetchManifest()
+    fetchHashes()
     pumpAll()
   }
 

@@ -1,4 +1,5 @@
 import ParleyVocabulary
+import ParleyWire
 
 /// One member that may hold the media, as a download sees it.
 struct DownloadSource: Sendable {
@@ -14,9 +15,36 @@ struct DownloadSource: Sendable {
     case probe
     case pieceHashes(run: Int)
     case have(first: Int)
-    case block(piece: Int, block: Int, askedAt: Instant)
+    case blocks(BlockRun)
+
+    /// Answers that are still to come.
+    var answerCount: Int { if case .blocks(let run) = self { run.missingCount } else { 1 } }
   }
 
+  /// Neighbouring blocks of a piece, asked for in one request and answered under as many numbers.
+  struct BlockRun: Sendable {
+    let piece: Int
+    let first: Int
+    let count: Int
+    let askedAt: Instant
+    /// Bit i: block `first` + i has not come.
+    private(set) var missing: UInt64
+
+    init(piece: Int, blocks: Range<Int>, askedAt: Instant) {
+      self.piece = piece
+      first = blocks.lowerBound
+      count = blocks.count
+      self.askedAt = askedAt
+      missing = count == 64 ? .max : 1 << UInt64(count) - 1
+    }
+
+    var missingCount: Int { missing.nonzeroBitCount }
+    func lacks(_ index: Int) -> Bool { missing & 1 << UInt64(index) != 0 }
+    mutating func take(_ index: Int) { missing &= ~(1 << UInt64(index)) }
+  }
+
+  /// Every request has so many of its own; those of its answers are counted from its first.
+  static let numbersPerRequest = UInt64(Limit.blocksPerPiece)
   static let windowMin = 16
   static let windowStart = 64
   static let windowMax = 512
@@ -69,6 +97,8 @@ struct DownloadSource: Sendable {
 
   func isReady(at now: Instant) -> Bool { !isSlow && pausedUntil <= now }
 
+  func mayBeAsked(at now: Instant) -> Bool { isReady(at: now) && hasRoom }
+
   var isAskedForManifest: Bool {
     pending.values.contains { if case .manifest = $0 { true } else { false } }
   }
@@ -113,8 +143,28 @@ struct DownloadSource: Sendable {
       || pending.values.contains { if case .have(first) = $0 { true } else { false } }
   }
 
+  /// What this answers; nil when nothing is waiting for it.
+  mutating func take(_ number: UInt64, _ reply: MediaReply, at now: Instant) -> Pending? {
+    let index = Int(number % Self.numbersPerRequest)
+    guard let slot = pending.index(forKey: number - UInt64(index)) else { return nil }
+    let found = pending.values[slot]
+    if case .blocks(var run) = found {
+      guard index < run.count, run.lacks(index) else { return nil }
+      run.take(index)
+      if run.missing == 0 { pending.remove(at: slot) } else { pending.values[slot] = .blocks(run) }
+      blocksInFlight -= 1
+      if case .block = reply { answered(after: now - run.askedAt) }
+    } else {
+      guard index == 0 else { return nil }
+      pending.remove(at: slot)
+    }
+    lastProgress = now
+    isSlow = false
+    return found
+  }
+
   /// Once a window of answers: a quarter fewer when even the fastest of them had waited, else a quarter more.
-  mutating func answered(after latency: Span) {
+  private mutating func answered(after latency: Span) {
     latencyMin = min(latencyMin, latency)
     roundLatencyMin = min(roundLatencyMin, latency)
     roundLeft -= 1

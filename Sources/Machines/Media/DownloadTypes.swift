@@ -10,7 +10,7 @@ package enum DownloadEvent: Equatable, Sendable {
   case sourceFound(PeerID)
   /// That session ended, or the member left.
   case sourceLost(PeerID)
-  /// The answer to the request of this number.
+  /// The answer to the request of this number, or to one of the blocks of a request that begins before it.
   case replied(PeerID, UInt64, MediaReply)
   /// The target is open and its space reserved. `holding`: the pieces verified and written by an earlier run.
   case prepared(holding: PieceSet)
@@ -28,7 +28,8 @@ package enum DownloadEvent: Equatable, Sendable {
 /// What a download wants done.
 package enum DownloadEffect: Equatable, Sendable {
   case request(PeerID, UInt64, MediaRequest)
-  case cancel(PeerID, UInt64)
+  /// What was asked under `count` numbers from this one on.
+  case cancel(PeerID, UInt64, count: Int = 1)
   /// Open the target and reserve its space; `.prepared` answers. The manifest is verified: keep it for resuming.
   case prepare(MediaManifest)
   /// Hash the piece away from the pool; `.pieceVerified` answers.

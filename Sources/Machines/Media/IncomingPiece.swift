@@ -35,25 +35,32 @@ struct IncomingPiece: Sendable {
   /// What it gave stays.
   mutating func loseHelper() { isBeingHelped = false }
 
-  /// The next block to ask of its source or helper.
-  mutating func takeNext(for peer: PeerID) -> Int? {
+  /// The next blocks in a row to ask of its source, at most so many, or the next one to ask of its helper.
+  mutating func takeNext(for peer: PeerID, atMost count: Int) -> Range<Int>? {
     if peer == source {
       while next < blockCount, received & 1 << UInt64(next) != 0 { next += 1 }
-      guard next < blockCount else { return nil }
-      defer { next += 1 }
-      return next
+      let first = next
+      while next < blockCount, next - first < count, received & 1 << UInt64(next) == 0 { next += 1 }
+      return first < next ? first..<next : nil
     }
     while helperNext >= 0, received & 1 << UInt64(helperNext) != 0 { helperNext -= 1 }
     guard helperNext >= 0 else { return nil }
     defer { helperNext -= 1 }
-    return helperNext
+    return helperNext..<helperNext + 1
   }
 
-  /// False when the block is not as long as it must be.
-  mutating func put(_ block: ArraySlice<UInt8>, at index: Int, from peer: PeerID) -> Bool {
+  enum Put {
+    /// The block is not as long as it must be.
+    case misfit
+    /// `other`: who was asked for it, too.
+    case put(isWhole: Bool, other: PeerID?)
+  }
+
+  mutating func put(_ block: ArraySlice<UInt8>, at index: Int, from peer: PeerID) -> Put {
     let start = index * Limit.mediaBlockByteCount
-    guard block.count == min(Limit.mediaBlockByteCount, bytes.count - start) else { return false }
-    guard received & 1 << UInt64(index) == 0 else { return true }
+    guard block.count == min(Limit.mediaBlockByteCount, bytes.count - start) else { return .misfit }
+    let other = isBeingHelped ? helper.map { peer == $0 ? source : $0 } : nil
+    guard received & 1 << UInt64(index) == 0 else { return .put(isWhole: isWhole, other: other) }
     bytes.withUnsafeMutableBytes { buffer in
       block.withUnsafeBytes {
         buffer.baseAddress!.advanced(by: start).copyMemory(from: $0.baseAddress!, byteCount: $0.count)
@@ -61,7 +68,7 @@ struct IncomingPiece: Sendable {
     }
     received |= 1 << UInt64(index)
     if peer != source { fromHelper |= 1 << UInt64(index) }
-    return true
+    return .put(isWhole: isWhole, other: other)
   }
 }
 

@@ -11,6 +11,8 @@ struct PiecePicker: Sendable {
   private(set) var free: PieceSet
   /// How many of the known partial holders have each piece.
   private var holderCounts: [UInt16]
+  /// The sum of those.
+  private var heldCount = 0
 
   init(pieceCount: Int) {
     free = PieceSet(pieceCount: pieceCount)
@@ -22,7 +24,11 @@ struct PiecePicker: Sendable {
   func holderCount(of piece: Int) -> Int { Int(holderCounts[piece]) }
 
   mutating func count(_ pieces: PieceSet, by difference: Int) {
-    for piece in pieces { holderCounts[piece] = UInt16(clamping: Int(holderCounts[piece]) + difference) }
+    for piece in pieces {
+      heldCount -= Int(holderCounts[piece])
+      holderCounts[piece] = UInt16(clamping: Int(holderCounts[piece]) + difference)
+      heldCount += Int(holderCounts[piece])
+    }
   }
 
   /// `offered`: nil for a source that holds all. `unheldOnly`: only what no partial holder is known to have.
@@ -32,6 +38,14 @@ struct PiecePicker: Sendable {
     var lowest = UInt16.max
     var (tieCount, seenCount) = (0, 0)
     let start = Int.random(in: 0..<free.pieceCount, using: &jitter)
+    // Among equals the first from there on is as good as any, where nobody else will have it soon.
+    if heldCount == 0 {
+      free.visit(from: start, offered: offered) { piece in
+        chosen = piece
+        return false
+      }
+      return chosen
+    }
     free.visit(from: start, offered: offered) { piece in
       let count = holderCounts[piece]
       if unheldOnly, count > 0 { return true }

@@ -33,7 +33,7 @@ package struct ServedMedia: Equatable, Sendable {
   }
 
   /// Numbers in requests are anybody's; what is out of range is unknown, and so is what is not in `holding` (nil: it is
-  /// all held).
+  /// all held), and several blocks of more than one piece.
   package func answer(_ request: MediaRequest, holding: PieceSet? = nil) -> Answer {
     switch request {
     case .manifest(_, let offset):
@@ -43,13 +43,12 @@ package struct ServedMedia: Equatable, Sendable {
       return .reply(.manifestPart(total: bytes.count, offset: offset, bytes[offset..<end]))
     case .pieceHashes(_, let file, let first, let count):
       return .reply(run(file, first, count).map { .pieceHashes($0[...]) } ?? .refused(.unknown))
-    case .block(_, let file, let index):
-      guard let piece = piece(file, index), holding?.contains(piece) != false else {
-        return .reply(.refused(.unknown))
-      }
-      let block = UInt64(Limit.mediaBlockByteCount)
-      let offset = UInt64(index) * block
-      let byteCount = Int(min(block, manifest.files[file].byteCount - offset))
+    case .block(_, let file, let index, let count):
+      guard let piece = piece(file, index), self.piece(file, index + count - 1) == piece,
+        holding?.contains(piece) != false
+      else { return .reply(.refused(.unknown)) }
+      let offset = UInt64(index) * UInt64(Limit.mediaBlockByteCount)
+      let byteCount = Int(min(UInt64(count * Limit.mediaBlockByteCount), manifest.files[file].byteCount - offset))
       return .read(file: file, offset: offset, byteCount: byteCount)
     case .have(_, let first):
       guard let holding, !holding.isFull else { return .reply(.holdingAll) }

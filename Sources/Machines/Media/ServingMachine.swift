@@ -77,7 +77,7 @@ package struct ServingMachine: Sendable {
     case .gained(let media, let piece): gained(media, piece)
     case .unshared(let id): unshare(id)
     case .requested(let peer, let number, let request, let isMember): requested(peer, number, request, isMember)
-    case .cancelled(let peer, let number): cancelled(peer, number)
+    case .cancelled(let peer, let number, let count): cancelled(peer, number..<number + UInt64(count))
     case .peerLost(let peer): lose(peer)
     case .readDone(let id, let bytes): readDone(id, bytes)
     case .readFailed(let id, let reason): readFailed(id, reason)
@@ -91,7 +91,7 @@ package struct ServingMachine: Sendable {
   package var readingCount: Int { readings.count }
   /// Requests waiting or being read for a peer.
   package func requestCount(of peer: PeerID) -> Int {
-    peers[peer].map { $0.requests.count + $0.readingCount } ?? 0
+    peers[peer].map { $0.waitingCount + $0.readingCount } ?? 0
   }
   /// What this machine believes to wait on the peer's connection, reads included.
   package func pendingByteCount(of peer: PeerID) -> Int { peers[peer]?.pendingByteCount ?? 0 }
@@ -104,22 +104,24 @@ package struct ServingMachine: Sendable {
     }
     // Refused before anything is looked up: whether it is held is not for them to know.
     guard isMember else { return reply(peer, number, .refused(.notAMember)) }
-    guard requestCount(of: peer) < Self.requestsPerPeerMax else { return reply(peer, number, .refused(.busy)) }
+    guard requestCount(of: peer) + request.answerCount <= Self.requestsPerPeerMax else {
+      return reply(peer, number, .refused(.busy))
+    }
     // What needs no disk waits for nobody.
     if peers[peer]!.room >= MediaMessage.byteCountMax, let answer = answer(request) {
       reply(peer, number, answer)
       if case .have(let media, let first) = request { listen(peer, number, media, first, answer) }
     } else {
-      peers[peer]!.requests.append((number, request))
+      peers[peer]!.wait(number, request)
     }
   }
 
-  private mutating func cancelled(_ peer: PeerID, _ number: UInt64) {
+  private mutating func cancelled(_ peer: PeerID, _ numbers: Range<UInt64>) {
     guard peers[peer] != nil else { return }
-    peers[peer]!.requests.removeAll { $0.number == number }
-    peers[peer]!.listeners.removeAll { $0.number == number }
+    peers[peer]!.cancel(numbers)
+    peers[peer]!.listeners.removeAll { numbers.contains($0.number) }
     for id in readings.keys where readings[id]!.read.peer == peer {
-      if let index = readings[id]!.numbers.firstIndex(of: number) { readings[id]!.numbers[index] = nil }
+      readings[id]!.numbers = readings[id]!.numbers.map { $0.flatMap { numbers.contains($0) ? nil : $0 } }
     }
   }
 
@@ -237,11 +239,15 @@ extension ServingMachine {
     guard shelves[reading.read.media] != nil, !changed.contains(reading.read.media) else {
       return refuse(reading, changed.contains(reading.read.media) ? .changed : .unknown)
     }
+    var queuedByteCount = 0
     for (index, number) in reading.numbers.enumerated() {
       guard let number else { continue }
       let start = index * Limit.mediaBlockByteCount
-      reply(reading.read.peer, number, .block(bytes[start..<min(start + Limit.mediaBlockByteCount, bytes.count)]))
+      let block = bytes[start..<min(start + Limit.mediaBlockByteCount, bytes.count)]
+      queuedByteCount += block.count
+      effects.append(.reply(reading.read.peer, number, .block(block)))
     }
+    peers[reading.read.peer]?.queue(queuedByteCount, at: now)
   }
 
   private mutating func readFailed(_ id: UInt64, _ reason: MediaRefusal) {
@@ -256,25 +262,30 @@ extension ServingMachine {
     for case let number? in reading.numbers { reply(reading.read.peer, number, .refused(reason)) }
   }
 
-  /// Begins a read of the first request and of those after it that ask for the blocks right behind in the same piece.
+  /// Begins a read of the first blocks that the peer asks for.
   private mutating func read(_ first: Candidate) {
     let (peer, piece, file, offset) = (first.peer, first.piece, first.file, first.offset)
     let media = first.shelf.served.manifest.id
-    var byteCount = first.byteCount
-    var numbers = [peers[peer]!.requests[0].number]
     // Little at once when little may go: nobody waits long for their turn.
     let room = min(peers[peer]!.room, limit.map { Int($0.burst) } ?? .max)
-    for (number, request) in peers[peer]!.requests.dropFirst().prefix(Self.blocksPerReadMax - 1) {
-      guard case .block(media, file, let index) = request, first.shelf.served.piece(file, index) == piece,
-        case .read(file, offset + UInt64(byteCount), let more) =
-          first.shelf.served.answer(request, holding: first.shelf.holding), byteCount + more <= room
-      else { break }
-      byteCount += more
-      numbers.append(number)
+    let block = Limit.mediaBlockByteCount
+    let blockCount = min(max(1, room / block), Self.blocksPerReadMax, (first.byteCount + block - 1) / block)
+    var byteCount = min(blockCount * block, first.byteCount)
+    var numbers = peers[peer]!.takeBlocks(blockCount)
+    // Those right behind in the same piece go with them, whichever request asks for them.
+    let start = Int(offset / UInt64(block))
+    while byteCount == numbers.count * block, let request = peers[peer]!.requests.first?.request,
+      case .block(media, file, start + numbers.count, _) = request,
+      first.shelf.served.piece(file, start + numbers.count) == piece,
+      case .read(_, _, let more) = first.shelf.served.answer(request, holding: first.shelf.holding)
+    {
+      let free = min(Self.blocksPerReadMax - numbers.count, (room - byteCount) / block, (more + block - 1) / block)
+      guard free > 0 else { break }
+      numbers += peers[peer]!.takeBlocks(free)
+      byteCount += min(free * block, more)
     }
     let read = ServedRead(id: nextRead, peer: peer, media: media, file: file, offset: offset, byteCount: byteCount)
     nextRead += 1
-    peers[peer]!.requests.removeFirst(numbers.count)
     peers[peer]!.read(byteCount, at: now)
     limit?.take(byteCount)
     peers[peer]!.readingCount += numbers.count
@@ -315,7 +326,7 @@ extension ServingMachine {
       while let (number, request) = peers[peer]!.requests.first,
         peers[peer]!.room >= MediaMessage.byteCountMax, let answer = answer(request)
       {
-        peers[peer]!.requests.removeFirst()
+        peers[peer]!.takeFirst()
         reply(peer, number, answer)
         if case .have(let media, let first) = request { listen(peer, number, media, first, answer) }
       }
@@ -385,7 +396,7 @@ extension ServingMachine {
 
   private func candidate(_ peer: PeerID, _ index: Int) -> Candidate? {
     guard let request = peers[peer]!.requests.first?.request, peers[peer]!.room >= MediaMessage.byteCountMax,
-      let shelf = shelves[request.media], case .block(_, let file, let block) = request,
+      let shelf = shelves[request.media], case .block(_, let file, let block, _) = request,
       let piece = shelf.served.piece(file, block),
       case .read(_, let offset, let byteCount) = shelf.served.answer(request, holding: shelf.holding)
     else { return nil }

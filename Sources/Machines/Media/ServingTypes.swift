@@ -10,7 +10,7 @@ package enum ServingEvent: Equatable, Sendable {
   case gained(MediaID, piece: Int)
   case unshared(MediaID)
   case requested(PeerID, UInt64, MediaRequest, isMember: Bool)
-  case cancelled(PeerID, UInt64)
+  case cancelled(PeerID, UInt64, count: Int = 1)
   case peerLost(PeerID)
   /// The bytes of a read, exactly as many as were asked for.
   case readDone(UInt64, [UInt8])
@@ -59,7 +59,9 @@ struct ServedPeer {
 
   /// A peer that was lost and came back has a new account, in which reads for the old one do not stand.
   let account: UInt64
-  var requests: [(number: UInt64, request: MediaRequest)] = []
+  private(set) var requests: [(number: UInt64, request: MediaRequest)] = []
+  /// Answers that those get.
+  private(set) var waitingCount = 0
   var listeners: [Listener] = []
   /// Being read.
   var readingByteCount = 0
@@ -80,6 +82,49 @@ struct ServedPeer {
   var room: Int { ServingMachine.queuedByteCountMax - pendingByteCount }
   /// Until then it counts as one that takes what it is given.
   var movingUntil: Instant { movedAt + ServingMachine.movingFor }
+
+  mutating func wait(_ number: UInt64, _ request: MediaRequest) {
+    requests.append((number, request))
+    waitingCount += request.answerCount
+  }
+
+  mutating func takeFirst() { waitingCount -= requests.removeFirst().request.answerCount }
+
+  /// So many blocks off the first request; their numbers.
+  mutating func takeBlocks(_ taken: Int) -> [UInt64?] {
+    guard case (let number, .block(let media, let file, let index, let count))? = requests.first, taken <= count else {
+      preconditionFailure("blocks are taken of a request for as many")
+    }
+    if taken == count {
+      requests.removeFirst()
+    } else {
+      requests[0] = (number + UInt64(taken), .block(media, file: file, index: index + taken, count: count - taken))
+    }
+    waitingCount -= taken
+    return (0..<taken).map { number + UInt64($0) }
+  }
+
+  /// Of a request for several blocks some may stay.
+  mutating func cancel(_ numbers: Range<UInt64>) {
+    var left: [(number: UInt64, request: MediaRequest)] = []
+    left.reserveCapacity(requests.count)
+    for (number, request) in requests {
+      let own = number..<number + UInt64(request.answerCount)
+      guard own.overlaps(numbers) else {
+        left.append((number, request))
+        continue
+      }
+      guard case .block(let media, let file, let index, _) = request else { continue }
+      let before = own.lowerBound..<max(own.lowerBound, numbers.lowerBound)
+      let behind = min(own.upperBound, numbers.upperBound)..<own.upperBound
+      for part in [before, behind] where !part.isEmpty {
+        let first = index + Int(part.lowerBound - number)
+        left.append((part.lowerBound, .block(media, file: file, index: first, count: part.count)))
+      }
+    }
+    requests = left
+    waitingCount = left.reduce(0) { $0 + $1.request.answerCount }
+  }
 
   mutating func queue(_ byteCount: Int, at now: Instant) {
     if pendingByteCount == 0 { movedAt = now }

@@ -5,16 +5,21 @@ import ParleyWire
 struct ChannelMembers: Equatable, Sendable {
   struct Hand: Equatable, Sendable {
     let order: OrderKey
+    let timestamp: UInt64
     let isRaised: Bool
   }
 
   let displayName: DisplayName
-  let incarnation: UInt64
+  private(set) var incarnation: UInt64
+  /// When suspicion of us may be answered again, and by how many rumours of others we are still to be moved.
+  var refuteAt: Instant?
+  var hearsay = RateAllowance(perSecond: MembershipRule.hearsayPerSecond, burst: MembershipRule.hearsayBurst)
   let nonce: UInt64
   let ownStatus: [UInt8]
   let ownStatusHash: UInt64
   private(set) var members: [PeerID: MemberState] = [:]
   private var dues = DueQueue()
+  private var strangers = StrangerQueue()
   /// Those told to messaging as present.
   var present: Set<PeerID> = []
   /// Those who went without a goodbye, and when: perhaps it is the network that is in two parts.
@@ -22,6 +27,8 @@ struct ChannelMembers: Equatable, Sendable {
   /// The newest raise_hand of each log.
   var hands: [LogKey: Hand] = [:]
   var isOwnHandRaised = false
+  /// Of an owned channel.
+  var governance: Governance?
   var digest = HeadsDigest(of: [:])
   var head: UInt64 = 0
   var lamport: UInt64 = 0
@@ -43,6 +50,8 @@ struct ChannelMembers: Equatable, Sendable {
     ownStatusHash = Presence.hash(ofStatus: ownStatus)
     nextBeacon = now + MembershipRule.burst[0]
   }
+
+  mutating func raise(to incarnation: UInt64) { self.incarnation = max(self.incarnation, incarnation) }
 
   func status(isOnline: Bool, _ me: PeerID) -> [UInt8] { Self.status(displayName, isOnline: isOnline, me) }
 
@@ -73,9 +82,20 @@ struct ChannelMembers: Equatable, Sendable {
   /// A member can sign with as many identities as it likes: when there are too many, one goes that was never listed and
   /// whose presence turned out to be empty.
   mutating func hasRoom(for peer: PeerID) -> Bool {
-    guard members[peer] == nil, members.count >= Limit.membersPerChannelMax else { return true }
-    guard let victim = members.filter({ $1.phase == .gone && !$1.isListed }).keys.min() else { return false }
+    guard members[peer] == nil else { return true }
+    guard members.count >= Limit.membersPerChannelMax else {
+      strangers.add(peer)
+      return true
+    }
+    // Taken out, so that the members can be looked at without a copy.
+    var queue = strangers
+    strangers = StrangerQueue()
+    let victim = queue.next(
+      isStranger: { members[$0].map { $0.phase == .gone && !$0.isListed } ?? false }, all: { members.keys.sorted() })
+    strangers = queue
+    guard let victim else { return false }
     members[victim] = nil
+    strangers.add(peer)
     return true
   }
 
@@ -107,6 +127,12 @@ struct ChannelMembers: Equatable, Sendable {
     nextBeacon = min(nextBeacon, now + .milliseconds(100) + soon)
   }
 
+  /// All change keys at nearly the same moment: they speak one after the other.
+  mutating func noteKeys(_ now: Instant, _ jitter: inout Jitter) {
+    let span = min(MembershipRule.keysPerMember * members.count, MembershipRule.keysMax)
+    nextBeacon = min(nextBeacon, now + jitter.span(.milliseconds(0), span))
+  }
+
   /// As after joining.
   mutating func callOut(_ now: Instant) {
     burstIndex = 0
@@ -131,15 +157,27 @@ struct ChannelMembers: Equatable, Sendable {
   mutating func noteHand(_ entry: Entry, isRaised: Bool) {
     // Of several in one entry, which share its place, the last counts.
     if let known = hands[entry.key], known.order > entry.order { return }
-    hands[entry.key] = Hand(order: entry.order, isRaised: isRaised)
-    if entry.key.author == me {
-      // A hand is that of one run: those of our earlier ones are down, here as everywhere.
-      guard entry.key.log == instance else { return }
-      isOwnHandRaised = isRaised
-    } else if var member = members[entry.key.author], member.instance == entry.key.log, member.isPresent {
-      member.isHandRaised = isRaised
-      put(member, entry.key.author)
+    hands[entry.key] = Hand(order: entry.order, timestamp: entry.timestamp, isRaised: isRaised)
+    refreshHand(of: entry.key.author)
+  }
+
+  /// A hand is that of one run: those of earlier ones are down, ours and everybody's.
+  mutating func refreshHand(of author: PeerID) {
+    if author == me {
+      isOwnHandRaised = isHandRaised(LogKey(author: me, log: instance))
+    } else if var member = members[author], member.isPresent {
+      member.isHandRaised = isHandRaised(LogKey(author: author, log: member.instance))
+      put(member, author)
     }
+  }
+
+  func isHandRaised(_ key: LogKey) -> Bool {
+    guard let hand = hands[key], hand.isRaised else { return false }
+    guard let governance else { return true }
+    // Whoever is out has none, whatever it raised before.
+    guard governance.standing(of: key.author).isGood else { return false }
+    let facts = EntryFacts(order: hand.order, timestamp: hand.timestamp, isHidden: true)
+    return governance.voidReason(facts) == nil && !governance.isHandLowered(hand.order)
   }
 
   mutating func put(_ member: MemberState, _ peer: PeerID) {

@@ -61,6 +61,8 @@ struct MemberState: Equatable, Sendable {
   var lamport: UInt64 = 0
   /// Whether the member was listed before (an online status was seen once).
   var isListed = false
+  var answers = RateAllowance(perSecond: MembershipRule.answersPerSecond, burst: MembershipRule.answersBurst)
+  var reportAt: Instant?
   var isHandRaised = false
   /// The moment of its entry in the queue that counts.
   var queuedAt: Instant?
@@ -93,6 +95,17 @@ package enum MembershipRule {
   /// After joining or a change, beacons follow at these distances, then at `lively`, slowing to `quiet`.
   static let burst: [Span] = [.milliseconds(60), .milliseconds(150), .milliseconds(300), .milliseconds(600)]
   static let lively = Span.seconds(2)
+  /// Who is known under a later incarnation than it says is told so at most so often.
+  static let reportAgain = Span.seconds(1)
+  static let refuteAgain = Span.milliseconds(500)
+  /// How far others may raise our incarnation at once.
+  static let raiseMax: UInt64 = 1 << 20
+  /// Suspicions of others that we take up from hearsay; beyond it each finds out for itself.
+  static let hearsayPerSecond: UInt64 = 8
+  static let hearsayBurst: UInt64 = 32
+  /// Probes of one member that we answer, and beacons we answer because they name a status we have not seen.
+  static let answersPerSecond: UInt64 = 10
+  static let answersBurst: UInt64 = 20
   package static let quiet = Span.seconds(30)
   /// In large channels a beacon at most every half second a member.
   package static let perMember = Span.milliseconds(500)
@@ -104,6 +117,9 @@ package enum MembershipRule {
   static let callingShare = 200
   /// Who hears a lost member again says so within this much a member.
   static let returnPerMember = Span.milliseconds(50)
+  /// After a change of keys each member speaks within this much a member, and at most…
+  static let keysPerMember = Span.milliseconds(5)
+  static let keysMax = Span.seconds(5)
   /// A wake that is later than this means that we did not run.
   static let sleep = Span.seconds(5)
   /// After the last one the dial decides.

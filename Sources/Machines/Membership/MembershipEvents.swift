@@ -47,8 +47,14 @@ package enum MembershipEvent: Equatable, Sendable {
   case announceHead(ChannelID)
   /// A hidden entry is stored; the newest raise_hand of a member's running log counts.
   case hiddenEntryStored(ChannelID, Entry)
+  /// Hands that do not count, or were lowered by somebody who may, are down.
+  case governed(ChannelID, Governance)
   /// Our addresses are others than before, or we slept: say that we are there.
   case networkChanged
+  /// Nobody here any more, by the channel's acts.
+  case excluded(ChannelID, PeerID)
+  /// The channel's keys are others than before: who hears us only now shall know us soon.
+  case keysChanged(ChannelID)
   case woke
 }
 

@@ -84,6 +84,11 @@ package struct MembershipMachine: Sendable {
       guard channels[channel] != nil else { return [] }
       return [beacon(channel, full: false, wantsAcknowledgement: true)]
     case .hiddenEntryStored(let channel, let entry): return stored(entry, channel)
+    case .governed(let channel, let governance): return governed(channel, governance)
+    case .excluded(let channel, let peer): return excluded(channel, peer, now)
+    case .keysChanged(let channel):
+      channels[channel]?.noteKeys(now, &jitter)
+      return []
     case .networkChanged:
       return channels.keys.sorted().map { channel in
         channels[channel]!.callOut(now)
@@ -157,7 +162,7 @@ package struct MembershipMachine: Sendable {
     let peer = presence.author
     guard channels[channel] != nil, channels[channel]!.hasRoom(for: peer) else { return [] }
     var member = channels[channel]!.members[peer] ?? channels[channel]!.newMember(presence, now)
-    guard presence.incarnation >= member.incarnation else { return [] }
+    guard presence.incarnation >= member.incarnation else { return report(&member, presence, channel, now) }
     var effects: [MembershipEffect] = []
     if member.instance == presence.instance {
       // Overtaken on the way by a later one, or by the goodbye.
@@ -184,7 +189,8 @@ package struct MembershipMachine: Sendable {
     channels[channel]!.put(member, peer)
     if member.isPresent {
       // A brief beacon that names a status we have not seen: its sender tells it with the echo.
-      if presence.statusHash != member.statusHash {
+      if presence.statusHash != member.statusHash, member.answers.take(1, at: now) {
+        channels[channel]!.put(member, peer)
         effects.append(answer(channel, peer, [.probe(nonce: channels[channel]!.nonce)]))
       }
       effects += settle(channel, peer, before, at: now)
@@ -192,6 +198,17 @@ package struct MembershipMachine: Sendable {
         .tell(.messaging(.presenceHeard(channel, peer, PresenceFacts(presence)))))
     }
     return effects
+  }
+
+  /// It runs an older copy of its profile than the one it was known by.
+  private mutating func report(
+    _ member: inout MemberState, _ presence: Presence, _ channel: ChannelID, _ now: Instant
+  ) -> [MembershipEffect] {
+    guard member.instance != presence.instance, member.reportAt.map({ $0 <= now }) ?? true else { return [] }
+    member.reportAt = now + MembershipRule.reportAgain
+    channels[channel]!.put(member, presence.author)
+    let frame = DatagramFrame.suspect(presence.author, incarnation: member.incarnation)
+    return [.tell(.links(.unicast(channel, presence.author, [.plain(frame)], direct: [])))]
   }
 
   /// In a small channel the newcomer is answered at once; in a larger one after a jitter, lest all answer together.
@@ -230,10 +247,21 @@ package struct MembershipMachine: Sendable {
     return settle(channel, live.author, before, at: now)
   }
 
+  private mutating func excluded(_ channel: ChannelID, _ peer: PeerID, _ now: Instant) -> [MembershipEffect] {
+    guard var member = channels[channel]?.members[peer] else { return [] }
+    let before = member.view(peer)
+    member.phase = .gone
+    // As after a goodbye: nobody misses it.
+    member.goodbye = max(member.goodbye, member.counter + 1)
+    channels[channel]!.put(member, peer)
+    return settle(channel, peer, before, at: now)
+  }
+
   private mutating func probed(
     _ channel: ChannelID, _ peer: PeerID, _ nonce: UInt64, _ now: Instant
   ) -> [MembershipEffect] {
-    guard let member = channels[channel]?.members[peer] else { return [] }
+    guard var member = channels[channel]?.members[peer], member.answers.take(1, at: now) else { return [] }
+    channels[channel]!.put(member, peer)
     var parts: [DirectMessage.Part] = [.echo(nonce: nonce)]
     if case .claimed(let probing) = member.phase { parts.append(.probe(nonce: probing.nonce)) }
     return [answer(channel, peer, parts)]
@@ -261,16 +289,32 @@ package struct MembershipMachine: Sendable {
   private mutating func stored(_ entry: Entry, _ channel: ChannelID) -> [MembershipEffect] {
     guard channels[channel] != nil else { return [] }
     let author = entry.key.author
-    let before = author == me ? channels[channel]!.ownView(me) : channels[channel]!.members[author]?.view(author)
+    let before = view(of: author, in: channel)
     for item in entry.items where item.kind == RaiseHandKind.code {
       guard let body = item.body, let message = try? SchemaMessage(decoding: body, author: entry.key.author),
         let hand = message.content as? RaiseHandKind
       else { continue }
       channels[channel]!.noteHand(entry, isRaised: hand.isRaised)
     }
-    let after = author == me ? channels[channel]!.ownView(me) : channels[channel]!.members[author]?.view(author)
-    guard let after, after != before else { return [] }
+    guard let after = view(of: author, in: channel), after != before else { return [] }
     return [.announce(channel, after)]
+  }
+
+  private mutating func governed(_ channel: ChannelID, _ governance: Governance) -> [MembershipEffect] {
+    guard channels[channel] != nil else { return [] }
+    channels[channel]!.governance = governance
+    var effects: [MembershipEffect] = []
+    for author in Set(channels[channel]!.hands.keys.map(\.author)).sorted() {
+      let before = view(of: author, in: channel)
+      channels[channel]!.refreshHand(of: author)
+      let after = view(of: author, in: channel)
+      if let after, after != before { effects.append(.announce(channel, after)) }
+    }
+    return effects
+  }
+
+  private func view(of peer: PeerID, in channel: ChannelID) -> MemberView? {
+    peer == me ? channels[channel]!.ownView(me) : channels[channel]!.members[peer]?.view(peer)
   }
 
   /// Says what changed of a member: to the application, the disk, and messaging.
@@ -289,9 +333,7 @@ package struct MembershipMachine: Sendable {
       // Those who were cut off from us find us sooner when all speak up.
       channels[channel]!.becomeLively(now)
       channels[channel]!.noteReturn(peer, now, &jitter)
-      if let hand = channels[channel]!.hands[LogKey(author: peer, log: member.instance)] {
-        member.isHandRaised = hand.isRaised
-      }
+      member.isHandRaised = channels[channel]!.isHandRaised(LogKey(author: peer, log: member.instance))
     }
     if isLast {
       channels[channel]!.present.remove(peer)

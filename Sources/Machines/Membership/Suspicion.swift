@@ -33,13 +33,27 @@ extension MembershipMachine {
   mutating func suspected(
     _ channel: ChannelID, _ peer: PeerID, _ incarnation: UInt64, _ now: Instant
   ) -> [MembershipEffect] {
-    if peer == me {
-      return incarnation == channels[channel]?.incarnation ? [beacon(channel, full: true)] : []
-    }
+    if peer == me { return suspectedOurselves(channel, incarnation, now) }
     guard let member = channels[channel]?.members[peer], case .present = member.phase,
-      incarnation == member.incarnation, now - member.lastHeard > .milliseconds(200)
+      incarnation == member.incarnation, now - member.lastHeard > .milliseconds(200),
+      channels[channel]!.hearsay.take(1, at: now)
     else { return [] }
     return suspect(channel, peer, now, .hearsay)
+  }
+
+  /// Anybody can say it, so it costs a beacon at most every half second; and a later incarnation that others know, from
+  /// before this profile was restored from a backup, raises ours, by no more than such a past can explain.
+  private mutating func suspectedOurselves(
+    _ channel: ChannelID, _ incarnation: UInt64, _ now: Instant
+  ) -> [MembershipEffect] {
+    guard let state = channels[channel], incarnation >= state.incarnation,
+      incarnation - state.incarnation <= MembershipRule.raiseMax, state.refuteAt.map({ $0 <= now }) ?? true
+    else { return [] }
+    channels[channel]!.refuteAt = now + MembershipRule.refuteAgain
+    guard incarnation > state.incarnation else { return [beacon(channel, full: true)] }
+    for channel in channels.keys { channels[channel]!.raise(to: incarnation + 1) }
+    return [.tell(.login(.incarnationRaised(incarnation + 1)))]
+      + channels.keys.sorted().map { beacon($0, full: true) }
   }
 
   private mutating func suspect(

@@ -94,6 +94,9 @@ struct ChannelLog: Sendable {
   /// Until then arrivals put comparing off: where somebody always writes they must not do so for ever.
   var patientUntil: Instant?
   var hasSynced = false
+  /// What links were told of an owned channel's people, and when refusals that wait are told.
+  var toldTrust: ChannelTrust?
+  var trustDue: Instant?
   var lastArrival: Instant?
   /// New and genuine entries so far.
   var arrivalCount: UInt64 = 0
@@ -327,8 +330,8 @@ struct ChannelLog: Sendable {
   }
 
   /// What is to be asked for next: a bounded number of runs, after those of the last time.
-  mutating func nextRanges() -> [LogRange] {
-    let keys = lacking.sorted()
+  mutating func nextRanges(but heldBack: Set<PeerID>) -> [LogRange] {
+    let keys = lacking.filter { !heldBack.contains($0.author) }.sorted()
     let start = lastAskedKey.flatMap { last in keys.firstIndex { $0 > last } } ?? 0
     var askedCount = 0
     var ranges: [LogRange] = []
@@ -462,8 +465,11 @@ struct ChannelLog: Sendable {
   }
 
   var nextDue: Instant? {
-    [acknowledgeAt, announceAt, request?.deadline, repairAt, syncAt, floorsDue, holed.isEmpty ? nil : holeDue]
-      .compactMap { $0 }.min()
+    [
+      acknowledgeAt, announceAt, request?.deadline, repairAt, syncAt, floorsDue, trustDue,
+      holed.isEmpty ? nil : holeDue,
+    ]
+    .compactMap { $0 }.min()
   }
 
   private var holeDue: Instant? {

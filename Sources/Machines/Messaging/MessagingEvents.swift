@@ -71,6 +71,12 @@ package struct RestoredOutboxMessage: Equatable, Sendable {
 package enum MessagingEvent: Equatable, Sendable {
   case joined(ChannelID, logs: [RestoredLog], lamport: UInt64)
   case left(ChannelID)
+  /// Before `.joined`: what is said in this channel counts as its acts have it.
+  case owned(ChannelID, ChannelOwnership)
+  /// Entries that hold acts, from the disk.
+  case actsStored(ChannelID, [Entry])
+  /// What `.readActs` asked for.
+  case actsRead(ChannelID, [Act])
   /// Oldest first.
   case outboxRestored([RestoredOutboxMessage])
   /// The disk has let go of what was too old.
@@ -136,6 +142,10 @@ package enum MessagingRecord: Equatable, Sendable {
 package enum MessagingEffect: Equatable, Sendable {
   case sign(ChannelID, Entry)
   case verify(ChannelID, Entry)
+  /// Answered by `.actsRead` before the next effect is carried out: whether grants are genuine is not known here.
+  case readActs(ChannelID, [Entry])
+  /// Answered by `.actsStored`, with all there are of these authors.
+  case loadActs(ChannelID, Set<PeerID>)
   case persist(batch: UInt64, [MessagingRecord])
   /// Encoded entries of these ranges, in order of number, up to so many bytes (one at least).
   case load(LoadID, ChannelID, [LogRange], byteCountMax: Int)
@@ -153,6 +163,8 @@ package enum MessagingNotice: Equatable, Sendable {
   case failed(RequestID, MessagingFailure)
   /// In the store: to be shown. A power cut may take it until `.synced`.
   case entryStored(ChannelID, Entry, cursor: UInt64)
+  /// Comes before the entries that it decides on.
+  case governed(ChannelID, Governance, Governance.Change)
   /// All that was shown up to this cursor is on the disk.
   case synced(cursor: UInt64)
   /// This member has everything of our log after the one number up to the other, on disk. What we let go ourselves is
@@ -160,12 +172,18 @@ package enum MessagingNotice: Equatable, Sendable {
   case delivered(ChannelID, log: Instance, after: UInt64, through: UInt64, to: PeerID)
   case peerMessage(PeerID, MessageID, json: [UInt8], cursor: UInt64)
   case peerDelivered(PeerID, MessageID)
+  /// This author costs more than a member may, or did what none may.
+  case overLimit(ChannelID, PeerID, MemberExcess)
+  /// From this number on the log is shown to nobody.
+  case equivocated(ChannelID, EquivocationProof)
   /// It waited for as long as it may, in vain, and is no longer tried.
   case peerExpired(PeerID, MessageID)
 }
 
 package enum MessagingFailure: Equatable, Sendable {
   case notInChannel
+  /// It would not count.
+  case excluded(VoidReason)
   /// So many bytes wait to be written already.
   case queueFull(byteCount: Int, byteCountMax: Int)
   /// So many messages, or bytes, wait for peers who are away.

@@ -10,6 +10,8 @@ package struct MessagingMachine: Sendable {
   var outbox: Outbox
   /// How far our log of this run went in channels that we left: should we come back, no number is given twice.
   var departed: [ChannelID: LogState] = [:]
+  /// Of owned channels.
+  package internal(set) var governances: [ChannelID: Governance] = [:]
   var jitter: Jitter
 
   /// Records wait here for the one batch in flight to be written.
@@ -28,9 +30,15 @@ package struct MessagingMachine: Sendable {
   var nextBatch: UInt64 = 1
   var nextRequest: UInt64 = 1
   var asks = AskQueue()
+  var meters: MemberMeters
+  var twice = SignedTwice()
   package private(set) var refusedCount: UInt64 = 0
 
-  package init(me: PeerID, instance: Instance, seed: UInt64, outbox limits: OutboxLimits = OutboxLimits()) {
+  package init(
+    me: PeerID, instance: Instance, seed: UInt64, outbox limits: OutboxLimits = OutboxLimits(),
+    members: MemberLimits = MemberLimits()
+  ) {
+    meters = MemberMeters(members)
     self.me = me
     self.instance = instance
     outbox = Outbox(limits)
@@ -50,20 +58,26 @@ package struct MessagingMachine: Sendable {
     switch event {
     case .joined(let channel, let logs, let lamport):
       guard channels[channel] == nil else { return [] }
-      return joined(channel, logs, lamport)
+      return joined(channel, logs, lamport, now)
     case .left(let channel): return left(channel)
+    case .owned(let channel, let ownership):
+      if governances[channel] == nil { governances[channel] = Governance(ownership) }
+      return [governed(channel, Governance.Change())]
+    case .actsStored(let channel, let entries):
+      return governances[channel] == nil ? [] : [.readActs(channel, entries)]
+    case .actsRead(let channel, let acts): return actsRead(channel, acts, now)
     case .outboxRestored(let messages): return outboxRestored(messages, now)
     case .pruned(let channel, let floors): return pruned(channel, floors)
     case .submitted(let channel, let submission): return submitted(channel, submission, now)
     case .entrySigned(let channel, let entry): return signed(channel, entry, now)
-    case .entryHeard(let channel, let bytes, _): return heard(channel, bytes, now)
+    case .entryHeard(let channel, let bytes, _): return heard(channel, bytes, isAsked: false, now)
     case .entryVerified(let channel, let entry, let isGenuine): return verified(channel, entry, isGenuine, now)
     case .committed(let batch, let cursors): return committed(batch, cursors)
     case .synced(let batch): return synced(through: batch, now)
     case .persisted(let batch, let cursors): return committed(batch, cursors) + synced(through: batch, now)
     case .syncFailed(let reason): return syncFailed(reason, now)
     case .persistFailed(let batch, let reason): return persistFailed(batch, reason, now)
-    case .loaded(let load, let entries): return loaded(load, entries)
+    case .loaded(let load, let entries): return compared(load, entries, now) ?? loaded(load, entries)
     case .memberPresent(let channel, let peer, let instance, let facts):
       return memberPresent(channel, peer, instance, facts, now)
     case .presenceHeard(let channel, let peer, let facts): return presenceHeard(channel, peer, facts, now)
@@ -77,10 +91,13 @@ package struct MessagingMachine: Sendable {
     }
   }
 
-  private mutating func joined(_ channel: ChannelID, _ logs: [RestoredLog], _ lamport: UInt64) -> [MessagingEffect] {
+  private mutating func joined(_ channel: ChannelID, _ logs: [RestoredLog], _ lamport: UInt64, _ now: Instant)
+    -> [MessagingEffect]
+  {
     channels[channel] = ChannelLog(logs: logs, lamport: lamport)
     if let own = departed.removeValue(forKey: channel) { channels[channel]!.merge(ownLogKey, own) }
-    return [headsChanged(channel)]
+    let governance = governances[channel].map { MessagingEffect.tell(.membership(.governed(channel, $0))) }
+    return [headsChanged(channel)] + (governance.map { [$0] } ?? []) + tellTrust(channel, now)
   }
 
   private mutating func pruned(_ channel: ChannelID, _ floors: [LogFloor]) -> [MessagingEffect] {
@@ -91,8 +108,10 @@ package struct MessagingMachine: Sendable {
   }
 
   private mutating func left(_ channel: ChannelID) -> [MessagingEffect] {
+    governances[channel] = nil
     guard let log = channels.removeValue(forKey: channel) else { return [] }
     departed[channel] = log.logs[ownLogKey]
+    twice.left(channel)
     let requests = log.submissions.waiting.map(\.request) + log.waiting.values.flatMap { $0 }
     return requests.map { .notify(.failed($0, .notInChannel)) }
   }
@@ -154,6 +173,7 @@ package struct MessagingMachine: Sendable {
     for channel in channels.keys.sorted() {
       effects += acknowledgeDue(channel, now)
       effects += announceDue(channel, now)
+      effects += trustDue(channel, now)
       effects += holesDue(channel, now)
       effects += floorsDue(channel, now)
       effects += repairDue(channel, now)

@@ -20,6 +20,7 @@ enum MessagingRule {
   static let unevenJitter = (Span.milliseconds(30), Span.milliseconds(300))
   static let unevenOthers = 2
   static let syncSlowest = Span.seconds(30)
+  static let refusalPatience = Span.seconds(10)
   static let holePatience = Span.seconds(3)
   static let retryDisk = Span.seconds(1)
   static let resendPeer = Span.seconds(3)
@@ -34,6 +35,8 @@ enum MessagingRule {
   static let rumouredLogsMax = 16_384
   /// Up to so many logs their heads are compared at once, beyond it their buckets first.
   static let headsAtOnceMax = 64
+  /// So many entries of a log may hold a `joined` that is kept for ever.
+  static let joinedWithin: UInt64 = 4
   /// So many members are asked from where on they hold a log before the lowest is taken for its beginning.
   static let floorWitnesses = 8
   /// Or so long where there are fewer: a newcomer does not see everybody at once.

@@ -16,7 +16,11 @@ extension MessagingMachine {
     guard let done = batch, done.id == id else { return [] }
     precondition(cursors.count == done.records.count, "a cursor for each record")
     batch = nil
-    var effects: [MessagingEffect] = []
+    var effects = readActs(
+      of: zip(done.records, cursors).compactMap { record, cursor in
+        guard cursor != 0, case .entry(let channel, let entry) = record else { return nil }
+        return (channel, entry)
+      })
     var byteCount = 0
     for (record, cursor) in zip(done.records, cursors) {
       byteCount += record.byteCount
@@ -46,6 +50,7 @@ extension MessagingMachine {
     unsynced.removeFirst(count)
     var effects: [MessagingEffect] = []
     if let cursor = done.last?.shownCursor, cursor > 0 { effects.append(.notify(.synced(cursor: cursor))) }
+    for (channel, entry) in twice.takeWaiting() { effects.append(twice.load(channel, entry)) }
     var changed: Set<ChannelID> = []
     for batch in done {
       unsyncedByteCount -= batch.byteCount
@@ -54,6 +59,7 @@ extension MessagingMachine {
     for channel in changed.sorted() {
       channels[channel]!.refreshDigest()
       effects.append(headsChanged(channel))
+      if channels[channel]!.trustDue != nil { effects += tellTrust(channel, now) }
       effects += flushSubmissions(channel, now)
       if channels[channel]!.request == nil, !channels[channel]!.lacking.isEmpty,
         recordsByteCount < MessagingRule.recordsByteCountMax / 2

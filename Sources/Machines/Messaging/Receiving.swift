@@ -3,24 +3,24 @@ import ParleyWire
 
 extension MessagingMachine {
   /// Decoded and looked up before the signature is checked: a repeated entry costs no verification.
-  mutating func heard(_ channel: ChannelID, _ bytes: [UInt8], _ now: Instant) -> [MessagingEffect] {
+  mutating func heard(
+    _ channel: ChannelID, _ bytes: [UInt8], isAsked: Bool, _ now: Instant
+  ) -> [MessagingEffect] {
     guard channels[channel] != nil else { return [] }
     guard let entry = try? Entry(decoding: bytes[...]) else {
       refuse()
       return []
     }
     guard channels[channel]!.logs[entry.key]?.has(entry.number) != true else {
-      return acknowledgeAgain(channel, entry, now)
+      return heardAgain(channel, entry, now)
     }
     guard recordsByteCount < MessagingRule.recordsByteCountMax else { return [] }
+    // What was asked for came at our own pace.
+    guard isAsked || meters.isOpen(entry.key.author, at: now) else {
+      return meters.excess(of: entry.key.author, at: now)
+        .map { [.notify(.overLimit(channel, entry.key.author, $0))] } ?? []
+    }
     return [.verify(channel, entry)]
-  }
-
-  /// Whoever repeats an entry has not heard our acknowledgement.
-  private mutating func acknowledgeAgain(_ channel: ChannelID, _ entry: Entry, _ now: Instant) -> [MessagingEffect] {
-    guard channels[channel]!.present[entry.key.author] != nil else { return [] }
-    acknowledgeSoon(channel, entry.key.author, now)
-    return []
   }
 
   mutating func verified(
@@ -31,8 +31,11 @@ extension MessagingMachine {
       refuse()
       return []
     }
-    guard channels[channel]!.accepts(entry.key), channels[channel]!.logs[entry.key]?.has(entry.number) != true else {
-      return []
+    guard channels[channel]!.logs[entry.key]?.has(entry.number) != true else { return verifiedAgain(channel, entry) }
+    guard channels[channel]!.accepts(entry.key) else { return [] }
+    twice.note(channel, entry)
+    if entry.key.author != me {
+      meters.charge(entry.key.author, byteCount: MessagingRecord.byteCount(of: entry), at: now)
     }
     for ready in channels[channel]!.take(entry, now) { enqueue(.entry(channel, ready)) }
     if channels[channel]!.lacking.contains(entry.key) { scheduleRepair(channel, now) }
@@ -88,6 +91,7 @@ extension MessagingMachine {
     guard channels[channel] != nil else { return [] }
     guard channels[channel]!.present.removeValue(forKey: peer) != nil else { return [] }
     channels[channel]!.forget(peer)
+    twice.forget(peer, channel)
     if !channels[channel]!.present.isEmpty { uneven(channel, now) }
     if channels[channel]!.request?.peer == peer {
       channels[channel]!.request = nil

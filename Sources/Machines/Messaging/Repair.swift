@@ -33,6 +33,11 @@ extension MessagingMachine {
       channels[channel]!.repairAt = now + MessagingRule.repairFirst
       return []
     }
+    let heldBack = meters.heldBack(at: now)
+    guard channels[channel]!.lacking.contains(where: { !heldBack.contains($0.author) }) else {
+      channels[channel]!.repairAt = meters.opens(after: now) ?? now + MessagingRule.repairFirst
+      return []
+    }
     guard let peer = holder(channels[channel]!) else {
       // Everybody was asked in vain: what nobody has any more is passed over, the rest is asked for again later.
       if settleFloors(channel, isSure: true, now), !channels[channel]!.lacking.isEmpty { return askNext(channel, now) }
@@ -40,7 +45,7 @@ extension MessagingMachine {
       channels[channel]!.pauseRepair(now)
       return []
     }
-    let ranges = channels[channel]!.nextRanges()
+    let ranges = channels[channel]!.nextRanges(but: heldBack)
     let arrivalCount = channels[channel]!.arrivalCount
     let id = nextRequest
     nextRequest += 1
@@ -82,7 +87,7 @@ extension MessagingMachine {
       return heardEntries(channel, request, entries, isLast, peer, now)
     case .peerMessage(let id, let json): return heardPeerMessage(id, json, peer)
     case .peerStored(let id): return peerStored(id, peer, now)
-    case .ping, .pong, .prove, .presence, .live, .closing, .direct: return []
+    case .ping, .pong, .prove, .presence, .live, .closing, .direct, .generation, .refused: return []
     }
   }
 
@@ -94,9 +99,9 @@ extension MessagingMachine {
     channels[channel]!.hear(heads, of: peer, own: ownLogKey, now)
     guard isLast else { return [] }
     channels[channel]!.heardAll(of: peer)
-    var effects: [MessagingEffect] = []
+    var effects = tellProofs(channel, to: peer)
     if answerWanted, channels[channel]!.mayAnswerHeads(to: peer, now) {
-      effects = headsMessages(channel, buckets, answerWanted: false).map { toSession(peer, $0) }
+      effects += headsMessages(channel, buckets, answerWanted: false).map { toSession(peer, $0) }
     }
     if channels[channel]!.hasFloors {
       _ = settleFloors(channel, isSure: false, now)
@@ -191,7 +196,8 @@ extension MessagingMachine {
   ) -> [MessagingEffect] {
     guard channels[channel] != nil else { return [] }
     var effects: [MessagingEffect] = []
-    for bytes in entries { effects += heard(channel, bytes, now) }
+    let isAsked = channels[channel]!.request.map { $0.peer == peer && $0.id == request } ?? false
+    for bytes in entries { effects += heard(channel, bytes, isAsked: isAsked, now) }
     guard let active = channels[channel]!.request, active.peer == peer, active.id == request else { return effects }
     channels[channel]!.request!.came(entries)
     // Who drips what nobody can use does not keep others from being asked.

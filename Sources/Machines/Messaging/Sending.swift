@@ -4,6 +4,7 @@ import ParleyWire
 extension MessagingMachine {
   mutating func submitted(_ channel: ChannelID, _ submission: Submission, _ now: Instant) -> [MessagingEffect] {
     guard channels[channel] != nil else { return [.notify(.failed(submission.request, .notInChannel))] }
+    if let reason = exclusion(channel, submission) { return [.notify(.failed(submission.request, .excluded(reason)))] }
     let byteCount = channels[channel]!.submissions.byteCount + submission.json.count
     guard byteCount <= MessagingRule.submissionsByteCountMax,
       recordsByteCount <= MessagingRule.recordsByteCountMax

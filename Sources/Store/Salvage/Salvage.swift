@@ -46,6 +46,7 @@ final class Salvage {
   private let reader: PageReader
   private let store: Store
   private let checks: SalvageChecks?
+  private let cells: Cells
   private var salvaged = Salvaged()
 
   private var channels: [Int64: [ChannelID]] = [:]
@@ -62,18 +63,32 @@ final class Salvage {
   private var waiting: [OutboxItem] = []
 
   /// From the files at `path` into `store`, which is new and empty.
-  static func fill(_ store: Store, from path: String, checks: SalvageChecks?) throws(StoreError) -> Salvaged {
-    let salvage = Salvage(reader: PageReader(path: path), store: store, checks: checks)
+  ///
+  /// With a seal, rows that open are taken, and those that were not sealed yet.
+  static func fill(
+    _ store: Store, from path: String, checks: SalvageChecks?, seal: (any StoreSeal)? = nil
+  ) throws(StoreError) -> Salvaged {
+    let salvage = Salvage(
+      reader: PageReader(path: path), store: store, checks: checks, cells: Cells(seal: seal))
     try salvage.readFacts()
     try salvage.readContents()
     try salvage.finish()
     return salvage.salvaged
   }
 
-  private init(reader: PageReader, store: Store, checks: SalvageChecks?) {
+  private init(reader: PageReader, store: Store, checks: SalvageChecks?, cells: Cells) {
+    self.cells = cells
     self.reader = reader
     self.store = store
     self.checks = checks
+  }
+
+  private func plain(_ stored: [UInt8], _ cell: @autoclosure () -> Cell) -> [UInt8] {
+    cells.opened(stored, cell()) ?? stored
+  }
+
+  private func plain(_ stored: String, _ cell: @autoclosure () -> Cell) -> String {
+    cells.opened(stored, cell()) ?? stored
   }
 
   // MARK: What stands in small tables
@@ -102,15 +117,22 @@ final class Salvage {
     {
       facts.append((channel, { .floor($0, LogKey(author: PeerID(author), log: log), floor) }))
     }
-    if let media = fields[1].key, let path = fields[2].text, let byteCount = fields[3].integer,
+    if let media = fields[1].key.map({ MediaID($0) }), let path = fields[2].text, let byteCount = fields[3].integer,
       let modified = fields[4].integer, let inode = fields[5].integer, let kind = fields[6].text,
       let manifest = fields[7].blob, let hashes = fields[8].blob
     {
+      let members = fields.count == 10 ? fields[9].blob ?? [] : []
+      let share = (
+        path: plain(path, .share("share_files.path", media)),
+        manifest: plain(manifest, .share("share_files.manifest", media)),
+        hashes: plain(hashes, .share("share_files.piece_hashes", media)),
+        members: plain(members, .share("share_files.members", media))
+      )
       files[id] = {
         StoredShare(
-          id: MediaID(media), channel: $0, path: path, byteCount: UInt64(bitPattern: byteCount),
-          modifiedNanoseconds: modified, inode: UInt64(bitPattern: inode), kind: kind, manifest: manifest,
-          pieceHashes: hashes, members: fields.count == 10 ? fields[9].blob ?? [] : [])
+          id: media, channel: $0, path: share.path, byteCount: UInt64(bitPattern: byteCount),
+          modifiedNanoseconds: modified, inode: UInt64(bitPattern: inode), kind: kind, manifest: share.manifest,
+          pieceHashes: share.hashes, members: share.members)
       }
     }
   }
@@ -135,10 +157,12 @@ final class Salvage {
       facts.append(
         (
           channel,
-          {
+          { [cells] in
             .member(
               StoredMember(
-                channel: $0, peer: PeerID(peer), displayName: name, isOnline: online == 1, incarnation: incarnation))
+                channel: $0, peer: PeerID(peer),
+                displayName: cells.opened(name, .memberName($0, PeerID(peer))) ?? name, isOnline: online == 1,
+                incarnation: incarnation))
           }
         ))
     }
@@ -165,14 +189,15 @@ final class Salvage {
       entries.append(entry)
     }
     if fields.count == 6, let peer = fields[1].key.map({ PeerID($0) }), let own = fields[2].integer, 0...1 ~= own,
-      let id = fields[3].text.flatMap({ MessageID($0) }), let json = fields[5].blob,
+      let id = fields[3].text.flatMap({ MessageID($0) }),
+      let json = fields[5].blob.map({ plain($0, .peerMessage(peer, isOwn: own == 1, id)) }),
       checks?.message(peer, own == 1, id, json) ?? true
     {
       messages.append(StoredPeerMessage(peer: peer, isOwn: own == 1, id: id, json: json, cursor: cursor))
     }
     if fields.count == 5, let peer = fields[1].key.map({ PeerID($0) }), fields[3].integer != nil,
-      let id = fields[2].text.flatMap({ MessageID($0) }), let json = fields[4].blob,
-      checks?.message(peer, true, id, json) ?? true
+      let id = fields[2].text.flatMap({ MessageID($0) }),
+      let json = fields[4].blob.map({ plain($0, .outbox(peer, id)) }), checks?.message(peer, true, id, json) ?? true
     {
       waiting.append(OutboxItem(peer: peer, id: id, json: json))
     }
@@ -182,18 +207,25 @@ final class Salvage {
   private func genuine(_ fields: [PageReader.Field], _ bytes: [UInt8], _ row: Int64) -> StoredEntry? {
     var candidates = provenChannels[row].map { [$0] } ?? []
     candidates += channels[row] ?? []
+    let named: (key: LogKey, number: UInt64)? =
+      if let author = fields[7].key, let log = fields[8].log, let number = Self.counter(fields[2]), number > 0 {
+        (LogKey(author: PeerID(author), log: log), number)
+      } else { nil }
+    func opened(_ channel: ChannelID) -> [UInt8] {
+      guard cells.seal != nil, let named else { return bytes }
+      return plain(bytes, .entry(channel, named.key, named.number))
+    }
     guard let checks else {
-      guard let channel = candidates.first, let author = fields[7].key, let log = fields[8].log,
-        let number = Self.counter(fields[2]), number > 0, let lamport = Self.counter(fields[3]),
+      guard let channel = candidates.first, let named, let lamport = Self.counter(fields[3]),
         let hidden = fields[4].integer
       else { return nil }
       return StoredEntry(
-        channel: channel, key: LogKey(author: PeerID(author), log: log), number: number, lamport: lamport,
-        isHidden: hidden == 1, bytes: bytes)
+        channel: channel, key: named.key, number: named.number, lamport: lamport, isHidden: hidden != 0,
+        isKept: hidden == 2, bytes: opened(channel))
     }
     var tried: Set<ChannelID> = []
     for channel in candidates + checks.channels where tried.insert(channel).inserted {
-      guard let entry = checks.entry(channel, bytes) else { continue }
+      guard let entry = checks.entry(channel, opened(channel)) else { continue }
       provenChannels[row] = channel
       return entry
     }

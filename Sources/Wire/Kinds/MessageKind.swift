@@ -32,15 +32,29 @@ extension MessageKind {
 }
 
 package enum KindRegistry {
-  static let all: [any MessageKind.Type] = [
-    StatusKind.self, RaiseHandKind.self, TextKind.self, PhotoKind.self, FileKind.self, VideoKind.self,
-    VoiceKind.self, LocationKind.self, CustomKind.self,
+  static let all: [any MessageKind.Type] =
+    [
+      StatusKind.self, RaiseHandKind.self, TextKind.self, PhotoKind.self, FileKind.self, VideoKind.self,
+      VoiceKind.self, LocationKind.self, CustomKind.self,
+    ] + acts
+
+  /// What governs an owned channel.
+  private static let acts: [any MessageKind.Type] = [
+    JoinedKind.self, RoleKind.self, LowerHandKind.self, AnnouncementKind.self, CloseKind.self, GenerationKind.self,
+    TokenKind.self, OrganiserKind.self,
   ]
 
   static func kind(named type: String) -> (any MessageKind.Type)? { all.first { $0.type == type } }
 
   /// Zero stands for a kind this version does not know.
   package static func code(of type: String) -> UInt64 { kind(named: type)?.code ?? UnknownKind.code }
+
+  /// Whether the number signed beside a message is that of its type: else what is indexed, shown and folded by number
+  /// and what is read as JSON would be two things. Numbers of newer versions stand for types that are unknown here.
+  package static func fits(_ code: UInt64, _ message: SchemaMessage) -> Bool {
+    let known = all.first { $0.type == message.content.type }
+    return known.map { $0.code == code } ?? !all.contains { $0.code == code }
+  }
 }
 
 /// A kind from a newer peer: kept as it came, shown as unknown.

@@ -6,9 +6,9 @@ import ParleyVocabulary
 /// |---|---|---|
 /// | 01 | manifest | media ID, varint offset |
 /// | 02 | piece hashes | media ID, varint file, varint first piece, varint count |
-/// | 03 | block | media ID, varint file, varint index |
+/// | 03 | block | media ID, varint file, varint index; for several a varint count |
 /// | 04 | have | media ID, varint first piece |
-/// | 05 | cancel | nothing |
+/// | 05 | cancel | nothing; of several a varint count |
 /// | 81 | manifest part | varint total, varint offset, bytes to the end |
 /// | 82 | piece hashes part | 32 bytes each to the end |
 /// | 83 | block data | bytes to the end |
@@ -16,23 +16,28 @@ import ParleyVocabulary
 /// | 85 | holding, some | varint pieces in all, varint first, bitmap to the end |
 /// | 86 | refused | 1 byte: the reason |
 ///
-/// Requests are pipelined and answered in any order. Each gets one answer, except that a cancelled one may get none.
+/// Requests are pipelined and answered in any order. Each gets one answer, except that a cancelled one may get none. A
+/// request for several blocks gets one for each, under its number and those that follow it.
 package enum MediaMessage: Equatable, Sendable {
   case request(UInt64, MediaRequest)
-  case cancel(UInt64)
+  case cancel(UInt64, count: Int = 1)
   case reply(UInt64, MediaReply)
 }
 
 package enum MediaRequest: Hashable, Sendable {
   case manifest(MediaID, offset: Int)
   case pieceHashes(MediaID, file: Int, first: Int, count: Int)
-  case block(MediaID, file: Int, index: Int)
+  /// `count` blocks in a row, at most `Limit.blocksPerPiece`.
+  case block(MediaID, file: Int, index: Int, count: Int = 1)
   /// Which pieces the other side holds, from a piece (a multiple of 8) on. Pieces are counted through all files.
   case have(MediaID, first: Int)
 
+  /// The answers that it gets, under as many numbers.
+  package var answerCount: Int { if case .block(_, _, _, let count) = self { count } else { 1 } }
+
   package var media: MediaID {
     switch self {
-    case .manifest(let id, _), .pieceHashes(let id, _, _, _), .block(let id, _, _), .have(let id, _): id
+    case .manifest(let id, _), .pieceHashes(let id, _, _, _), .block(let id, _, _, _), .have(let id, _): id
     }
   }
 }
@@ -95,9 +100,10 @@ extension MediaMessage {
       writer.uint8(request.type)
       writer.varint(number)
       request.encode(to: &writer)
-    case .cancel(let number):
+    case .cancel(let number, let count):
       writer.uint8(0x05)
       writer.varint(number)
+      if count != 1 { writer.varint(UInt64(count)) }
     case .reply(let number, let reply):
       writer.uint8(reply.type)
       writer.varint(number)
@@ -122,8 +128,14 @@ extension MediaMessage {
     let type = try reader.uint8("media.type")
     let number = try reader.varint("media.number")
     switch type {
-    case 0x01...0x04: self = .request(number, try MediaRequest(type: type, from: &reader))
-    case 0x05: self = .cancel(number)
+    case 0x01...0x04:
+      let request = try MediaRequest(type: type, from: &reader)
+      // The last answer has a number, too.
+      guard number <= Limit.counterMax - UInt64(request.answerCount - 1) else {
+        throw .outOfRange(field: "media.number", value: number)
+      }
+      self = .request(number, request)
+    case 0x05: self = .cancel(number, count: try reader.count("cancel.count"))
     case 0x81...0x86: self = .reply(number, try MediaReply(type: type, from: &reader))
     default: throw .outOfRange(field: "media.type", value: UInt64(type))
     }
@@ -149,9 +161,10 @@ extension MediaRequest {
       writer.varint(UInt64(file))
       writer.varint(UInt64(first))
       writer.varint(UInt64(count))
-    case .block(_, let file, let index):
+    case .block(_, let file, let index, let count):
       writer.varint(UInt64(file))
       writer.varint(UInt64(index))
+      if count != 1 { writer.varint(UInt64(count)) }
     case .have(_, let first): writer.varint(UInt64(first))
     }
   }
@@ -170,7 +183,7 @@ extension MediaRequest {
     case 0x03:
       let file = try reader.int("block.file", max: MediaManifest.fileCountMax)
       let index = try reader.int("block.index", max: MediaMessage.pieceCountMax * Limit.blocksPerPiece)
-      self = .block(id, file: file, index: index)
+      self = .block(id, file: file, index: index, count: try reader.count("block.count"))
     default:
       let first = try reader.int("have.first", max: MediaMessage.pieceCountMax)
       guard first % 8 == 0 else { throw .outOfRange(field: "have.first", value: UInt64(first)) }
@@ -265,6 +278,14 @@ extension ByteReader {
     let value = try varint(field)
     guard value <= UInt64(max) else { throw .outOfRange(field: field, value: value) }
     return Int(value)
+  }
+
+  /// Of blocks, or of numbers; 1 has no byte.
+  fileprivate mutating func count(_ field: String) throws(WireError) -> Int {
+    guard remaining > 0 else { return 1 }
+    let count = try int(field, max: Limit.blocksPerPiece)
+    guard count > 1 else { throw .outOfRange(field: field, value: UInt64(count)) }
+    return count
   }
 
   fileprivate mutating func tail(_ field: String, _ bounds: ClosedRange<Int>) throws(WireError) -> ArraySlice<UInt8> {

@@ -45,6 +45,14 @@ package struct LogRange: Hashable, Sendable {
   }
 }
 
+/// Why a member does not talk to somebody in an owned channel.
+package enum ChannelRefusal: UInt8, Equatable, Sendable, CaseIterable {
+  case removed = 1
+  case banned = 2
+  /// No invitation of theirs counts.
+  case notAdmitted = 3
+}
+
 /// What travels in a chat session, one message a sealed payload. Unknown types are skipped.
 package enum SessionMessage: Equatable, Sendable {
   /// All heads of a channel in these buckets, in as many parts as they take; `isLast` ends them. `answerWanted`: send
@@ -70,6 +78,10 @@ package enum SessionMessage: Equatable, Sendable {
   case direct(ChannelID, [DirectMessage.Part])
   /// The digest of each bucket that holds something: answer with *heads* of those in which you differ.
   case summary(ChannelID, [UInt8: HeadsDigest])
+  /// A generation of an owned channel: its statement and its secret. Only to members in good standing.
+  case generation(ChannelID, Signed, secret: Bytes32)
+  /// Nothing more of this channel is said to you in this session.
+  case refused(ChannelID, ChannelRefusal)
 
   package static let headsCountMax = 500
   package static let rangesCountMax = 256
@@ -140,8 +152,25 @@ package enum SessionMessage: Equatable, Sendable {
         out.uint8(bucket)
         out.raw(digest.bytes)
       }
+    case .generation, .refused: writeOwned(to: &out)
     }
     return out.bytes
+  }
+
+  /// Messages of owned channels.
+  private func writeOwned(to out: inout ByteWriter) {
+    switch self {
+    case .generation(let channel, let signed, let secret):
+      out.uint8(14)
+      out.bytes32(channel.value)
+      out.bytes32(secret)
+      out.raw(signed.encoded)
+    case .refused(let channel, let reason):
+      out.uint8(15)
+      out.bytes32(channel.value)
+      out.uint8(reason.rawValue)
+    default: preconditionFailure("only these are of owned channels")
+    }
   }
 
   /// Bytes of an `entries` message beside the entries themselves, and beside each.
@@ -181,6 +210,19 @@ package enum SessionMessage: Equatable, Sendable {
       guard direct.counter == 0 else { throw .outOfRange(field: "counter", value: direct.counter) }
       return .direct(channel, direct.parts)
     case 13: message = try decodeSummary(&reader)
+    case 14:
+      let channel = ChannelID(try reader.bytes32("channel"))
+      let secret = try reader.bytes32("secret")
+      let signed = try Signed(decoding: reader.rest)
+      _ = try GenerationStatement(decoding: signed.object[...])
+      return .generation(channel, signed, secret: secret)
+    case 15:
+      let channel = ChannelID(try reader.bytes32("channel"))
+      let value = try reader.uint8("reason")
+      guard let reason = ChannelRefusal(rawValue: value) else {
+        throw .outOfRange(field: "reason", value: UInt64(value))
+      }
+      message = .refused(channel, reason)
     default: return nil
     }
     try reader.finish()
