@@ -147,7 +147,10 @@ final class Salvage {
 
   /// Tables without row numbers.
   private func takePair(_ fields: [PageReader.Field]) {
-    if fields.count == 2, let file = fields[0].integer, let channel = fields[1].integer {
+    // Of share_channels_by_channel: the table's own rows look like those of other indexes.
+    if fields.count == 3, let channel = fields[0].integer, let file = fields[2].integer, file > 0,
+      fields[1].integer == -file
+    {
       fileChannels.append((file, channel))
     }
     guard fields.count >= 4, let channel = fields[0].integer else { return }
