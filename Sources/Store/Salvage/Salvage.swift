@@ -271,7 +271,7 @@ final class Salvage {
       for fact in facts {
         if let channel = channel(fact.channel) { _ = try store.apply(fact.write(channel)) }
       }
-      for item in fileChannels {
+      for item in fileChannels.sorted(by: { ($0.file, $0.channel) < ($1.file, $1.channel) }) {
         if let channel = channel(item.channel), let share = files[item.file] { try store.set(share(channel)) }
       }
     }
