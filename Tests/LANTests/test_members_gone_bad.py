@@ -280,15 +280,8 @@ def test_two_entries_under_one_number_are_proved():
                 eventually(lambda: "no" in ben.texts(CHANNEL), 10, "Ben was told no")
                 attack.go_on()
                 attack.until("done")
-<<<<<<< HEAD
-            def proves(event):
-                return event.get("type") == "equivocated" or "entries" in event
-
-            proofs = [watch.wait(proves, 10, "the proof") for watch in (anas, bens)]
-=======
             proofs = [watch.wait(lambda told: told.get("type") == "equivocated" or "entries" in told, 10, "the proof")
                       for watch in (anas, bens)]
->>>>>>> main
         expect(proofs[0]["entries"] == proofs[1]["entries"] and len(set(proofs[0]["entries"])) == 2,
                "both hold the same two entries")
         expect(all(proof["peer_id"] == mallory for proof in proofs), "it is known who it was")
