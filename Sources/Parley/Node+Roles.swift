@@ -18,7 +18,7 @@ extension Node {
   ) async throws(ParleyError) -> PeerID {
     let engine = try await running()
     let joined = try channel(name)
-    let target = try await find(peer, engine, isBlockedToo: true).peer
+    let target = try await target(peer, engine)
     try await setRole(role, of: target, in: joined, engine)
     return target
   }
@@ -42,7 +42,7 @@ extension Node {
   public func unmute(_ peer: String, in name: ChannelName) async throws(ParleyError) -> PeerID {
     let engine = try await running()
     let joined = try channel(name)
-    let target = try await find(peer, engine, isBlockedToo: true).peer
+    let target = try await target(peer, engine)
     guard let role = hub.rulebook.governance(of: joined.id)?.role(of: target) else {
       throw .notAllowed(name, .noOwner)
     }
@@ -56,7 +56,7 @@ extension Node {
   public func unban(_ peer: String, in name: ChannelName) async throws(ParleyError) -> PeerID {
     let engine = try await running()
     let joined = try channel(name)
-    let target = try await find(peer, engine, isBlockedToo: true).peer
+    let target = try await target(peer, engine)
     guard let role = hub.rulebook.governance(of: joined.id)?.role(of: target) else {
       throw .notAllowed(name, .noOwner)
     }
@@ -70,7 +70,7 @@ extension Node {
   public func lowerHand(of peer: String, in name: ChannelName) async throws(ParleyError) -> PeerID {
     let engine = try await running()
     let joined = try channel(name)
-    let target = try await find(peer, engine, isBlockedToo: true).peer
+    let target = try await target(peer, engine)
     try check(.lowerHand, on: target, in: joined)
     let heads = try await heads(of: target, in: joined, engine)
     try await act(LowerHandKind(target: target, heads: heads), in: joined, engine)
@@ -109,6 +109,12 @@ extension Node {
   }
 
   // MARK: Acts
+
+  /// Also this node's own ID, of which is said what it may not.
+  private func target(_ text: String, _ engine: Engine) async throws(ParleyError) -> PeerID {
+    if text.filter({ $0 != "-" }).lowercased() == peerID.text { return peerID }
+    return try await find(text, engine, isBlockedToo: true).peer
+  }
 
   func check(_ deed: Deed, on target: PeerID?, in joined: Hub.Joined) throws(ParleyError) {
     guard let governance = hub.rulebook.governance(of: joined.id) else { throw .notAllowed(joined.name, .noOwner) }

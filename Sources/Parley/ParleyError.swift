@@ -144,8 +144,8 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
     case .homeHasIdentity(let home):
       "\(home.escapedLine) has an identity, which is never replaced: nothing was changed, choose another home"
     case .homeRetired(let home):
-      "the identity of \(home.escapedLine) was exported and now runs elsewhere: one identity runs in one place, so this "
-        + "home is retired; delete it, or, if the other one is gone for good, delete the file retired in it"
+      "the identity of \(home.escapedLine) was exported and now runs elsewhere: one identity runs in one place, so "
+        + "this home is retired; delete it, or, if the other one is gone for good, delete the file retired in it"
     case .network(let text): text
     case .queueFull(let text): text
     case .unknownCursor(let cursor, let last):

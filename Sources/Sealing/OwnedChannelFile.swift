@@ -8,7 +8,7 @@ import ParleyVocabulary
 /// replaced, in milliseconds since 1970 (8, 0: it was not) ‖ byte count of its statement (2) ‖ statement.
 enum OwnedChannelFile {
   private static let mark = Array("PARLEYCH".utf8) + [2]
-  static let statementByteCountMax = 512
+  static let statementByteCountMax = 1_024
 
   static func isOne(_ file: SecretBytes) -> Bool {
     file.byteCount >= mark.count && file.withBytes(0..<mark.count) { $0.elementsEqual(mark) }

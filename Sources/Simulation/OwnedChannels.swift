@@ -31,10 +31,10 @@ extension FakeSealer {
   }
 
   static func generation(
-    _ number: UInt64, _ secret: Bytes32, _ channel: ChannelID, by author: PeerID
+    _ number: UInt64, _ secret: Bytes32, _ channel: ChannelID, by author: PeerID, excluding excluded: [PeerID] = []
   ) -> SimulatedKeyring.Generation {
     let id = generationID(number, secret, channel)
-    let object = GenerationStatement(author: author, id: id).encoded
+    let object = GenerationStatement(author: author, id: id, excluded: excluded).encoded
     let signature = sign(
       object, context: GenerationStatement.context, channel, GenerationStatement.instance, by: author)
     return .init(id: id, secret: secret, signed: Signed(signature: signature, object: object))
@@ -128,8 +128,10 @@ extension SimulatedProcess {
     return [restored] + (ring.trust.map { [.trustChanged(channel, $0)] } ?? [])
   }
 
-  func drawGeneration(_ channel: ChannelID, _ number: UInt64) {
-    add(FakeSealer.generation(number, node.network.drawSecret(), channel, by: node.peer), channel, from: nil)
+  func drawGeneration(_ channel: ChannelID, _ number: UInt64, _ excluded: [PeerID]) {
+    let secret = node.network.drawSecret()
+    add(
+      FakeSealer.generation(number, secret, channel, by: node.peer, excluding: excluded), channel, from: nil)
   }
 
   func checkGeneration(_ channel: ChannelID, _ signed: Signed, _ secret: Bytes32, from peer: PeerID) {
@@ -139,7 +141,9 @@ extension SimulatedProcess {
 
   private func add(_ generation: SimulatedKeyring.Generation, _ channel: ChannelID, from peer: PeerID?) {
     node.keyrings[channel]?.known[generation.id] = generation
-    let known = KnownGeneration(id: generation.id, author: generation.author)
+    let statement = try? GenerationStatement(decoding: generation.signed.object[...])
+    let known = KnownGeneration(
+      id: generation.id, author: generation.author, excluded: statement?.excluded ?? [])
     post(.links(.generationAdded(channel, known, from: peer)))
   }
 

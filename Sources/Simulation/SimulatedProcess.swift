@@ -232,7 +232,7 @@ final class SimulatedProcess {
     case .report(_, let peer, let excess): network.violate("\(node.name) reports \(peer) for \(excess)")
     case .wake(let instant): wake(.links, at: instant)
     case .tell(let event): post(event)
-    case .drawGeneration(let channel, let number): drawGeneration(channel, number)
+    case .drawGeneration(let channel, let number, let excluded): drawGeneration(channel, number, excluded)
     case .checkGeneration(let channel, let signed, let secret, let peer):
       checkGeneration(channel, signed, secret, from: peer)
     case .sendUnder(let channel, let id): node.keyrings[channel]?.current = id

@@ -168,6 +168,15 @@ enum Schema {
 
         PRAGMA user_version = 7;
         """),
+    Migration(
+      script: """
+        -- Like no other row: of two numbers, what is read from a damaged file could not tell those of (file, channel)
+        -- from those of an index of entries, and shared a file where nobody had shared it.
+        DROP INDEX share_channels_by_channel;
+        CREATE INDEX share_channels_by_channel ON share_channels (channel, -file);
+
+        PRAGMA user_version = 8;
+        """),
   ]
 
   /// Brings the file to the newest version, one transaction a step.

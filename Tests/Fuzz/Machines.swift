@@ -79,9 +79,9 @@ private struct FuzzedNode {
       queue.append(.links(.claimVerified(channel, claim, from: address, under: generation)))
     case .checkGeneration(let channel, let signed, _, let peer):
       let statement = try! GenerationStatement(decoding: signed.object[...])
-      let known = KnownGeneration(id: statement.id, author: statement.author)
+      let known = KnownGeneration(id: statement.id, author: statement.author, excluded: statement.excluded)
       queue.append(.links(.generationAdded(channel, known, from: peer)))
-    case .drawGeneration(let channel, let number):
+    case .drawGeneration(let channel, let number, _):
       let id = GenerationID(number: number, hash: Bytes32(words: (number, 0, 0, 1)))
       queue.append(.links(.generationAdded(channel, KnownGeneration(id: id, author: nil), from: nil)))
     case .tell(let event): queue.append(event)

@@ -280,7 +280,7 @@ def test_two_entries_under_one_number_are_proved():
                 eventually(lambda: "no" in ben.texts(CHANNEL), 10, "Ben was told no")
                 attack.go_on()
                 attack.until("done")
-            proofs = [watch.wait(lambda event: event.get("type") == "equivocated" or "entries" in event, 10, "the proof")
+            proofs = [watch.wait(lambda told: told.get("type") == "equivocated" or "entries" in told, 10, "the proof")
                       for watch in (anas, bens)]
         expect(proofs[0]["entries"] == proofs[1]["entries"] and len(set(proofs[0]["entries"])) == 2,
                "both hold the same two entries")

@@ -104,7 +104,7 @@ extension Links {
   links.meetBen(provedBy: id(1))
   links.handle(.rotate(garden, refusing: [ben: .banned]))
   #expect(links.refusals == [.banned])
-  #expect(links.effects.contains(.drawGeneration(garden, number: 2)))
+  #expect(links.effects.contains(.drawGeneration(garden, number: 2, excluding: [ben])))
   links.handle(.generationAdded(garden, KnownGeneration(id: id(2), author: ana), from: nil))
   #expect(links.handedOver == [])
   links.handle(.trustChanged(garden, before))
@@ -116,6 +116,21 @@ extension Links {
   links.handle(.trustChanged(garden, before))
   links.meetBen(provedBy: id(1))
   #expect(links.handedOver == [id(2)])
+}
+
+/// The secret is faster than the act: whoever passes it on must know already whom it is not for.
+@Test func aSecretIsNotPassedOnToWhomItRemoves() {
+  var links = owned(ChannelTrust(rotators: [ana, cho], members: [ben]))
+  links.meetBen(provedBy: id(1))
+  links.handle(
+    .generationAdded(garden, KnownGeneration(id: id(2), author: cho, excluded: [ben, ana]), from: cho))
+  #expect(links.handedOver == [] && links.refusals == [.removed])
+  #expect(links.effects.contains(.sendUnder(garden, id(2))))
+  // Nobody without the right is believed, and no admin about another.
+  var other = owned(ChannelTrust(rotators: [ana, ben], members: [cho], confirmed: [id(2)]))
+  other.meetBen(provedBy: id(1))
+  other.handle(.generationAdded(garden, KnownGeneration(id: id(2), author: cho, excluded: [ben]), from: cho))
+  #expect(other.handedOver == [id(2)] && other.refusals == [])
 }
 
 @Test func onlyTheOwnerAndAdminsRotate() {

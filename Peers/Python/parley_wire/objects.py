@@ -10,6 +10,7 @@ MESSAGES_PER_ENTRY_MAX = 256
 MESSAGE_BYTES_LEFT_MIN = 34
 DIGEST_BYTES = 16
 GENERATION_MAX = 0xFFFF_FFFF
+EXCLUDED_MAX = 8
 
 
 def shown(data):
@@ -60,7 +61,11 @@ def statement(data):
     if value["generation"] > GENERATION_MAX:
         raise Refused("out_of_range", "generation")
     value["hash"] = reader.bytes(32, "hash").hex()
-    reader.finish()
+    if reader.remaining % 32:
+        raise Refused("trailing")
+    if reader.remaining // 32 > EXCLUDED_MAX:
+        raise Refused("too_many", "excluded")
+    value["excluded"] = [reader.bytes(32, "excluded").hex() for _ in range(reader.remaining // 32)]
     return value
 
 

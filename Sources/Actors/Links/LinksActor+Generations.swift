@@ -26,10 +26,10 @@ extension LinksActor {
     return (signed, statement)
   }
 
-  func drawGeneration(_ channel: ChannelID, _ number: UInt64) {
+  func drawGeneration(_ channel: ChannelID, _ number: UInt64, _ excluded: [PeerID]) {
     guard let channelKeys = keys[channel] else { return }
     let generation = channelKeys.drawGeneration(number: number) { id in
-      let object = GenerationStatement(author: identity.peerID, id: id).encoded
+      let object = GenerationStatement(author: identity.peerID, id: id, excluded: excluded).encoded
       return Signed(signature: sign(object, channel), object: object).encoded
     }
     add(generation, to: channelKeys, by: identity.peerID, from: nil)
@@ -52,15 +52,18 @@ extension LinksActor {
       number: statement.id.number, secret: SecretBytes(secret.bytes), statement: signed.encoded)
     // Another secret than the one that was stated.
     guard generation.id == statement.id else { return }
-    add(generation, to: channelKeys, by: statement.author, from: peer)
+    add(generation, to: channelKeys, by: statement.author, from: peer, excluding: statement.excluded)
   }
 
   private func add(
-    _ generation: ChannelGeneration, to channelKeys: ChannelKeys, by author: PeerID, from peer: PeerID?
+    _ generation: ChannelGeneration, to channelKeys: ChannelKeys, by author: PeerID, from peer: PeerID?,
+    excluding excluded: [PeerID] = []
   ) {
     install(
       channelKeys.adding(generation, sendingUnder: channelKeys.newest.id, now: SystemClock.wallMilliseconds()))
-    step(.generationAdded(channelKeys.id, KnownGeneration(id: generation.id, author: author), from: peer))
+    step(
+      .generationAdded(
+        channelKeys.id, KnownGeneration(id: generation.id, author: author, excluded: excluded), from: peer))
   }
 
   func sendUnder(_ channel: ChannelID, _ id: GenerationID) {

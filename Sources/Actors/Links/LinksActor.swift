@@ -284,7 +284,7 @@ package actor LinksActor {
       }
     case .report(let channel, let peer, let excess): switchboard.notices(.overLimit(channel, peer, excess))
     case .tell(let event): switchboard.post(event)
-    case .drawGeneration(let channel, let number): drawGeneration(channel, number)
+    case .drawGeneration(let channel, let number, let excluded): drawGeneration(channel, number, excluded)
     case .checkGeneration(let channel, let signed, let secret, let peer):
       checkGeneration(channel, signed, secret, from: peer)
     case .sendUnder(let channel, let id): sendUnder(channel, id)

@@ -6,9 +6,12 @@ package struct KnownGeneration: Equatable, Sendable {
   package let id: GenerationID
   /// Nil when it came with an invitation: nobody's word is needed for it then.
   package let author: PeerID?
-  package init(id: GenerationID, author: PeerID?) {
+  /// Who is removed by it.
+  package let excluded: [PeerID]
+  package init(id: GenerationID, author: PeerID?, excluded: [PeerID] = []) {
     self.id = id
     self.author = author
+    self.excluded = excluded
   }
 }
 
@@ -72,6 +75,8 @@ struct OwnedChannel: Equatable, Sendable {
   var trust: ChannelTrust?
   /// Refused by us until acts say the same.
   var expected: [PeerID: ChannelRefusal] = [:]
+  /// By which generation, where another one's statement said so.
+  var expectedUntil: [PeerID: GenerationID] = [:]
   /// The newest generation that each peer is known to have.
   var held: [PeerID: GenerationID] = [:]
   /// In which session it was given to them: while that is all we know of it, they have it only if the session stands.
@@ -144,7 +149,8 @@ extension LinksMachine {
       refused.isEmpty ? [] : trustChanged(state.trust ?? ChannelTrust(rotators: [me]), channel, now)
     let newest = max(state.current, state.best).number
     guard newest < GenerationID.numberMax else { return effects }
-    return effects + [.drawGeneration(channel, number: newest + 1)]
+    let excluded = refused.keys.sorted().prefix(GenerationStatement.excludedMax)
+    return effects + [.drawGeneration(channel, number: newest + 1, excluding: Array(excluded))]
   }
 
   /// Not asked again in this session; somebody else may know better.
@@ -186,15 +192,39 @@ extension LinksMachine {
     guard owned[channel] != nil else { return [] }
     owned[channel]!.known[generation.id] = .some(generation.author)
     if let peer { owned[channel]!.note(peer, holds: generation.id) }
-    let effects = settle(channel, now)
+    let effects = exclude(generation, channel, now) + settle(channel, now)
     // Received, but older than what we have: the giver lacks ours.
     return effects + (peer.map { catchUp($0, in: channel) } ?? [])
+  }
+
+  /// Before it is passed on: the acts that remove them may come later. Only who has the right now is believed, admins
+  /// not about admins.
+  private mutating func exclude(
+    _ generation: KnownGeneration, _ channel: ChannelID, _ now: Instant
+  ) -> [LinksEffect] {
+    guard let state = owned[channel], let trust = state.trust, let author = generation.author,
+      trust.rotators.contains(author), generation.id > state.current, !trust.confirmed.contains(generation.id)
+    else { return [] }
+    let excluded = generation.excluded.filter { peer in
+      guard peer != me, peer != state.founder, trust.refused[peer] == nil else { return false }
+      return author == state.founder || !trust.rotators.contains(peer)
+    }
+    guard !excluded.isEmpty else { return [] }
+    for peer in excluded {
+      owned[channel]!.expected[peer] = .removed
+      owned[channel]!.expectedUntil[peer] = generation.id
+    }
+    return trustChanged(trust, channel, now)
   }
 
   mutating func trustChanged(_ trust: ChannelTrust, _ channel: ChannelID, _ now: Instant) -> [LinksEffect] {
     guard let before = owned[channel] else { return [] }
     var trust = trust
-    owned[channel]!.expected = before.expected.filter { trust.refused[$0.key] == nil }
+    owned[channel]!.expected = before.expected.filter { peer, _ in
+      // Who has the act that names the generation has those before it: whoever is no longer refused was let in again.
+      let isFolded = before.expectedUntil[peer].map { trust.confirmed.contains($0) } ?? false
+      return trust.refused[peer] == nil && !isFolded
+    }
     for (peer, reason) in owned[channel]!.expected {
       trust.refused[peer] = reason
       trust.members.remove(peer)

@@ -109,7 +109,7 @@ package enum LinksEffect: Equatable, Sendable {
 
   // Owned channels.
   /// Draw a secret and state it with this number; comes back as `generationAdded`.
-  case drawGeneration(ChannelID, number: UInt64)
+  case drawGeneration(ChannelID, number: UInt64, excluding: [PeerID] = [])
   /// Check signature and secret; comes back as `generationAdded`.
   case checkGeneration(ChannelID, Signed, secret: Bytes32, from: PeerID)
   /// Send, and prove the channel, under this one from now on, and keep them all on the disk.

@@ -128,7 +128,7 @@ extension Profile {
     let home = try PrivateDirectory(path: homePath)
     let lock = try ProfileLock(in: home)
     defer { lock.release() }
-    for name in ["identity", "passphrase"] where try home.read(name) != nil { throw .hasIdentity(path: homePath) }
+    for name in ["passphrase", "identity"] where try home.read(name) != nil { throw .hasIdentity(path: homePath) }
     let channels = try PrivateDirectory(path: homePath + "/channels", folder: "channels")
     guard let seed = bundle.files.first(where: { $0.name == "identity" }) else {
       preconditionFailure("a bundle has an identity")

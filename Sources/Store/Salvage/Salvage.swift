@@ -147,7 +147,10 @@ final class Salvage {
 
   /// Tables without row numbers.
   private func takePair(_ fields: [PageReader.Field]) {
-    if fields.count == 2, let file = fields[0].integer, let channel = fields[1].integer {
+    // Of share_channels_by_channel: the table's own rows look like those of other indexes.
+    if fields.count == 3, let channel = fields[0].integer, let file = fields[2].integer, file > 0,
+      fields[1].integer == -file
+    {
       fileChannels.append((file, channel))
     }
     guard fields.count >= 4, let channel = fields[0].integer else { return }
@@ -268,7 +271,7 @@ final class Salvage {
       for fact in facts {
         if let channel = channel(fact.channel) { _ = try store.apply(fact.write(channel)) }
       }
-      for item in fileChannels {
+      for item in fileChannels.sorted(by: { ($0.file, $0.channel) < ($1.file, $1.channel) }) {
         if let channel = channel(item.channel), let share = files[item.file] { try store.set(share(channel)) }
       }
     }
