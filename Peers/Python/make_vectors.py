@@ -145,6 +145,13 @@ def json_values(draw):
            "big_media_id": other, "thumbnail_media_id": draw.of((None, keys.base32(draw.bytes(32))))}
     yield {"type": "file", **common, **file}
     yield {"type": "video", **common, **file, "duration": draw.of((0, 61)), **size, "thumbnail_media_id": other}
+    yield {"type": "voice", **common, **file, "duration": draw.of((0, 61))}
+    yield {"type": "location", **common, "latitude": draw.of((-90.0, 52.5163)), "longitude": draw.of((180.0, -0.25)),
+           "address": draw.of((None, "", "人民大道 200")), "building_name": draw.of((None, "博物馆"))}
+    yield {"type": "custom", **common, "event": draw.of(("seat", "x" * 128)),
+           "custom_ext": draw.of(({}, {"row": "3", "": "\n"}))}
+    yield {"type": "text", **common, "body": draw.of(TEXTS), "ext": draw.of(({}, {"n": [1, 2.5, None, {"a": True}]})),
+           "reply_to": {"sender_id": peer, "message_id": f"m-{draw.below(1_000)}"}}
 
 
 def signed(draw, context, channel_id, identity, instance, encoded):

@@ -352,24 +352,11 @@ final class Hub: Sendable {
     recognition.add(word)
     return Message(
       channel: channel?.name, id: id, sender: sender.peer, senderName: sender.displayName.text,
-      timestamp: checked.timestamp ?? "", body: Self.body(checked.content),
+      timestamp: checked.timestamp ?? "", body: Message.Body(checked.content),
       json: String(decoding: checked.encoded, as: UTF8.self), cursor: cursor, deliveredTo: deliveredTo, peer: peer,
       recognition: recognition,
       ext: checked.options.ext.map { String(decoding: JSONValue.object($0).encoded, as: UTF8.self) },
       replyTo: checked.options.replyTo.map { MessageReference($0) })
-  }
-
-  private static func body(_ content: any MessageKind) -> Message.Body {
-    switch content {
-    case let text as TextKind: .text(text.body)
-    case let photo as PhotoKind: .photo(MediaReference(photo.file, photo.picture))
-    case let video as VideoKind: .video(MediaReference(video.file, video.picture, duration: video.duration))
-    case let file as FileKind: .file(MediaReference(file.file))
-    case let voice as VoiceKind: .voice(MediaReference(voice.file), seconds: Int(voice.duration))
-    case let location as LocationKind: .location(Location(location))
-    case let custom as CustomKind: .custom(CustomContent(custom))
-    default: .unknown(kind: content.type)
-    }
   }
 
   // MARK: Deliveries
