@@ -92,7 +92,7 @@ private struct FuzzedNode {
       nonces = nonces.suffix(8)
     case .sendFrame(_, let message):
       precondition(message.encoded.count <= Limit.sealedPayloadByteCountMax - 16, "what is sent fits a frame")
-    case .openDirect, .dial, .sendSigned, .prove, .close, .wake, .sendUnder, .handOver, .refusalHeard: break
+    case .openDirect, .dial, .sendSigned, .prove, .close, .wake, .sendUnder, .handOver, .refusalHeard, .report: break
     }
   }
 
