@@ -47,8 +47,18 @@ static inline const struct parley_icu *parley_icu(void) {
   return &functions;
 }
 
-/* False when ICU is not there. */
-static inline _Bool parley_icu_is_available(void) { return parley_icu()->is_loaded; }
+/* False when ICU is not there. Does not keep it loaded. */
+static inline _Bool parley_icu_is_installed(void) {
+  char name[64];
+  for (int version = 99; version >= 58; version--) {
+    snprintf(name, sizeof name, "libicui18n.so.%d", version);
+    void *library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
+    if (library == NULL) continue;
+    dlclose(library);
+    return 1;
+  }
+  return 0;
+}
 
 /* Bytes of the skeleton, which may be more than `capacity`; negative when there is none. The checker is not changed once
    it is open, so any thread may use it (unicode/uspoof.h, "Thread Safety"). */

@@ -17,7 +17,7 @@ package struct Skeleton: Hashable, Sendable {
   package func resembles(_ other: Skeleton) -> Bool { keys.contains { other.keys.contains($0) } }
 
   /// Whether characters of different scripts are compared by their looks; without ICU only by their meaning.
-  package static var knowsLooks: Bool { parley_icu_is_available() }
+  package static var knowsLooks: Bool { parley_icu_is_installed() }
 
   /// Without what cannot be seen, and with one space where there are several.
   private static func bare(_ name: String) -> String {
@@ -36,6 +36,26 @@ package struct Skeleton: Hashable, Sendable {
   }
 
   private static func skeleton(_ text: String) -> String {
+    if text.utf8.allSatisfy({ $0 < 0x80 }) { return asciiSkeleton(text) }
+    return unicodeSkeleton(text)
+  }
+
+  /// What ICU says of such names (a test compares), without the four megabytes that ICU takes: few nodes need it.
+  static func asciiSkeleton(_ text: String) -> String {
+    text.unicodeScalars.reduce(into: "") { skeleton, scalar in
+      switch scalar {
+      case "0": skeleton += "O"
+      case "1", "I", "|": skeleton += "l"
+      case "m": skeleton += "rn"
+      case "`": skeleton += "'"
+      case "\"": skeleton += "''"
+      case "%": skeleton += "\u{BA}/\u{2080}"
+      default: skeleton.unicodeScalars.append(scalar)
+      }
+    }
+  }
+
+  static func unicodeSkeleton(_ text: String) -> String {
     // Widths and styles of letters are not all among the confusables.
     var text = text.compatible
     let source = Array(text.utf8).map { CChar(bitPattern: $0) }

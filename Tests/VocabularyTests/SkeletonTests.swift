@@ -5,6 +5,11 @@ import Testing
 @Suite struct SkeletonTests {
   @Test func icuIsThere() { #expect(Skeleton.knowsLooks) }
 
+  @Test func simpleNamesLookAsICUSays() {
+    let all = (UInt8(ascii: " ")...UInt8(ascii: "~")).map { String(UnicodeScalar($0)) }
+    for text in all + [all.joined()] { #expect(Skeleton.asciiSkeleton(text) == Skeleton.unicodeSkeleton(text)) }
+  }
+
   @Test(arguments: [
     ("Bob", "Воb"), ("Bob", "ВоЬ"), ("Bob", "Bob"), ("Bob", "bob"), ("Bob", "𝐁𝐨𝐛"), ("Bob", "Ｂｏｂ"),
     ("Bob", "B\u{200B}ob"),
