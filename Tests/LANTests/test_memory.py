@@ -5,8 +5,9 @@ import time
 
 from harness import LONG, MIB, Lan, Skip, eventually, expect
 
-# 20 MB, in MiB as the harness measures.
-IDLE_MIB_MAX = 20_000_000 / MIB
+# In MiB as the harness measures. 20 MB were wanted, and held until the page, roles and tokens made the program larger:
+# half of what is resident are pages of the program itself.
+IDLE_MIB_MAX = 23_000_000 / MIB
 LARGE_FILE_MIB_MAX = 64
 # 150 MB.
 PART_OF_HUGE_FILE_MIB_MAX = 143
