@@ -38,14 +38,15 @@ import Testing
     }
   }
 
-  /// Tests wait for what they expect, never for time to pass. The hostile peer expects nothing: it paces what it sends.
+  /// Tests wait for what they expect, never for time to pass. One place expects nothing: the hostile peer multicasts to
+  /// nodes that owe it no answer, and says there why it paces what it sends.
   @Test func testsDoNotSleep() throws {
     let sleep = try Regex("\\b(Task\\.sleep|Thread\\.sleep|usleep|nanosleep|time\\.sleep|sleep)\\s*\\(")
-    for file in try SourceFile.all(under: ["Tests", "Peers"], endings: [".swift", ".py"])
-    where !file.path.hasPrefix("Tests/Hostile/") {
+    for file in try SourceFile.all(under: ["Tests", "Peers"], endings: [".swift", ".py"]) {
       let isSwift = file.path.hasSuffix(".swift")
       let code = isSwift ? String(decoding: CodeScanner.code(of: file.text), as: UTF8.self) : file.text
-      for match in code.matches(of: sleep) {
+      let justifiedCount = file.path == "Tests/Hostile/Hostile.swift" ? 1 : 0
+      for match in code.matches(of: sleep).dropFirst(justifiedCount) {
         Issue.record("\(file.path): \(code[match.range]) in a test: wait for the event instead")
       }
     }
