@@ -130,7 +130,8 @@ def grant(value):
 
 
 # Types whose members of their own are read as they are written, and in that order; what acts hold is not.
-WRITTEN = ("status", "raise_hand", "text", "photo", "file", "voice", "video", "location", "custom")
+WRITTEN = (
+    "status", "raise_hand", "text", "photo", "file", "voice", "video", "location", "custom", "attribute", "typing")
 COMMON = ("type", "sender_id", "display_name", "message_id", "timestamp")
 
 
@@ -141,10 +142,17 @@ def message(value):
         return writing.status(peer, value["display_name"], value["online"])
     if value["type"] == "raise_hand":
         return writing.hand(peer, value["display_name"], value["raised"])
+    if value["type"] == "typing":
+        return writing.typing(peer, value["display_name"], value["typing"])
+    if value["type"] == "attribute":
+        # Of the flags, those that are not as they are where nothing is said.
+        value = {**value, "overwrite": None if value["overwrite"] else 0}
     # What is missing, or false or empty as if it were, is not written; *ext* is.
     own = {
         name: inner for name, inner in value.items()
         if name not in COMMON and inner is not None and inner is not False and (inner != {} or name == "ext")}
+    if "overwrite" in own:
+        own["overwrite"] = False
     return writing.kept(
         peer, value["display_name"], value["message_id"], value["timestamp"], value["type"], own)
 

@@ -55,6 +55,10 @@ def channels():
     for name, passphrase in (("a", b"a"), ("Cafe\u0301", "grüße".encode("utf-8")), ("x", bytes(range(256)) * 4)):
         channel = keys.Channel.passphrase(name, passphrase)
         yield f"passphrase of {len(passphrase)} bytes", "passphrase", name, channel, {"passphrase": passphrase.hex()}
+    for at, name in enumerate(("a", "\u65e5\u672c")):
+        yield f"open room {at + 1}", "open", name, keys.Channel.open(name, room=True), {"type": "room"}
+    channel = keys.Channel.passphrase("a", b"a", room=True)
+    yield "passphrase, room", "passphrase", "a", channel, {"passphrase": b"a".hex(), "type": "room"}
 
 
 def channel_vectors():
@@ -150,6 +154,11 @@ def json_values(draw):
            "address": draw.of((None, "", "人民大道 200")), "building_name": draw.of((None, "博物馆"))}
     yield {"type": "custom", **common, "event": draw.of(("seat", "x" * 128)),
            "custom_ext": draw.of(({}, {"row": "3", "": "\n"}))}
+    yield {"type": "typing", **without, "typing": draw.below(2) == 0}
+    is_set, overwrites = draw.below(2) == 0, draw.below(2) == 0
+    yield {"type": "attribute", **common, "key": draw.of(("k", "x" * 128)),
+           "value": draw.of(("", "v" * 4_096)) if is_set else None, "until_leave": is_set and draw.below(2) == 0,
+           "overwrite": overwrites, "replaces": None if overwrites else draw.of((None, "0123456789abcdef"))}
     yield {"type": "text", **common, "body": draw.of(TEXTS), "ext": draw.of(({}, {"n": [1, 2.5, None, {"a": True}]})),
            "reply_to": {"sender_id": peer, "message_id": f"m-{draw.below(1_000)}"}}
 

@@ -73,7 +73,8 @@ def made(files):
     try:
         module = importlib.import_module("make_vectors")
         # Without the passphrases, which take long.
-        module.FILES["channels"] = lambda: [{"name": name, **vars(module.keys.Channel.open(name))} for name in "ab"]
+        module.FILES["channels"] = lambda: [
+            {"name": name, **vars(module.keys.Channel.open(name, room))} for name in "ab" for room in (False, True)]
         for name in files:
             yield json.dumps(list(module.FILES[name]()), default=bytes.hex)
         yield module.writing.json_text({"a": [None, True, -1, 2.5, "я\n"], "b": [{}]})

@@ -74,11 +74,11 @@ def each(*names):
 class DerivationTests(unittest.TestCase):
     @each("channels")
     def test_channels(self, vector):
-        name = vector["given_name"]
+        name, room = vector["given_name"], vector.get("type") == "room"
         self.assertEqual(keys.name_bytes(name).hex(), vector["name_bytes"])
         channel = {
-            "open": lambda: keys.Channel.open(name),
-            "passphrase": lambda: keys.Channel.passphrase(name, unhex(vector["passphrase"])),
+            "open": lambda: keys.Channel.open(name, room),
+            "passphrase": lambda: keys.Channel.passphrase(name, unhex(vector["passphrase"]), room),
             "secret": lambda: keys.Channel(unhex(vector["secret"])),
         }[vector["kind"]]()
         for key in ("secret", "channel_id", "datagram_key", "proof_key"):
@@ -89,7 +89,8 @@ class DerivationTests(unittest.TestCase):
     @each("owned_channels")
     def test_owned_channels(self, vector):
         channel = keys.Channel.owned(
-            vector["given_name"], unhex(vector["founder"]), unhex(vector["salt"]), unhex(vector["secret"]))
+            vector["given_name"], unhex(vector["founder"]), unhex(vector["salt"]), unhex(vector["secret"]),
+            vector.get("type") == "room")
         self.assertEqual(channel.generation_hash(vector["generation"]).hex(), vector["hash"])
         for key in ("channel_id", "datagram_key", "proof_key"):
             self.assertEqual(getattr(channel, key).hex(), vector[key])
@@ -102,6 +103,7 @@ class DerivationTests(unittest.TestCase):
             value = invitations.invitation(f" {vector[form]}\n")
             self.assertEqual(value.pop("grant"), objects.grant(unhex(vector["grant"])))
             self.assertEqual(value.pop("name"), vector["given_name"])
+            self.assertEqual(value.pop("type"), vector.get("type", "group"))
             self.assertEqual(value, {key: vector[key] for key in value})
         for at, character in enumerate(vector["link"]):
             altered = vector["link"][:at] + ("a" if character != "a" else "b") + vector["link"][at + 1:]

@@ -86,6 +86,8 @@ package enum Notice: Sendable, Equatable {
   case opened(ChannelName, ChannelID)
   case closed(ChannelName, ChannelID)
   case member(ChannelID, MemberView)
+  /// A member is writing, or not any more.
+  case typing(ChannelID, PeerID, Bool)
   case messaging(MessagingNotice)
   /// Somebody does more than a member may.
   case overLimit(ChannelID, PeerID, MemberExcess)

@@ -25,8 +25,9 @@ extension Router {
   // MARK: Channels
 
   func join(_ request: Request) async throws -> Reply {
-    let fields = try Fields(request, known: ["name", "open", "passphrase", "organiser", "wait"])
+    let fields = try Fields(request, known: ["name", "type", "open", "passphrase", "organiser", "wait"])
     let name = try ChannelName(try fields.required("name"))
+    let type = try fields.channelType()
     let isOpen = try fields.bool("open") ?? false
     let passphrase = try fields.string("passphrase")
     let organiser = try fields.organiser("organiser")
@@ -43,7 +44,7 @@ extension Router {
     case (false, nil): throw Problem.badRequest("give \"open\": true (anyone may join) or a \"passphrase\"")
     }
     let events = await node.events(bufferingCount: 64)
-    try await node.join(name, secret: secret, organiser: organiser)
+    try await node.join(name, as: type, secret: secret, organiser: organiser)
     if wait > 0 { await waitForCompany(in: name, seconds: wait, events: events) }
     return await joined(name, isOpen: isOpen)
   }

@@ -3,9 +3,13 @@ import Parley
 /// Channels with an owner.
 extension Router {
   func create(_ request: Request) async throws -> Reply {
-    let name = try ChannelName(try Fields(request, known: ["name"]).required("name"))
-    try await node.create(name)
-    return .json(["name": .string(name.text), "owner": .string(await node.peerID.text)], status: 201)
+    let fields = try Fields(request, known: ["name", "type"])
+    let name = try ChannelName(try fields.required("name"))
+    let type = try fields.channelType()
+    try await node.create(name, as: type)
+    return .json(
+      ["name": .string(name.text), "type": .string(type.rawValue), "owner": .string(await node.peerID.text)],
+      status: 201)
   }
 
   func joinByInvitation(_ request: Request) async throws -> Reply {

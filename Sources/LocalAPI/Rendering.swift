@@ -23,7 +23,7 @@ extension JSON {
   package init(_ channel: ChannelSummary) {
     self = [
       "name": .string(channel.name.text), "open": .bool(channel.isOpen), "online": .count(channel.onlineCount),
-      "members": .count(channel.memberCount),
+      "members": .count(channel.memberCount), "type": .string(channel.type.rawValue),
     ]
   }
 
@@ -188,6 +188,7 @@ struct RenderedEvent {
       (type, data) = ("counted", ["channel": .string(name.text), "messages": .array(messages.map { JSON($0) })])
     case .announced(let name, let announcement): (type, data) = ("announcement", JSON(announcement, in: name))
     case .closed(let name): (type, data) = ("closed", ["channel": .string(name.text)])
+    case .typing, .attributeChanged: (type, data) = Self.room(event)
     case .keysChanged(let name, let generation):
       (type, data) = ("keys_changed", ["channel": .string(name.text), "generation": .count(generation)])
     case .refused(let name, let peer, let reason):

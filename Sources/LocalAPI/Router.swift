@@ -66,10 +66,18 @@ struct Router: Sendable {
     Route("PUT", "v1/channels/*/announcement") { router, request, parts in
       try await router.announce(parts[0], request)
     },
+    Route("GET", "v1/channels/*/attributes") { router, _, parts in try await router.attributes(parts[0]) },
+    Route("PUT", "v1/channels/*/attributes") { router, request, parts in
+      try await router.setAttribute(parts[0], request)
+    },
+    Route("DELETE", "v1/channels/*/attributes") { router, request, parts in
+      try await router.removeAttribute(parts[0], request)
+    },
     Route("POST", "v1/channels/*/close") { router, _, parts in try await router.close(parts[0]) },
     Route("GET", "v1/channels/*/messages") { router, request, parts in try await router.history(parts[0], request) },
     Route("POST", "v1/channels/*/messages") { router, request, parts in try await router.send(parts[0], request) },
     Route("PUT", "v1/channels/*/hand") { router, request, parts in try await router.hand(parts[0], request) },
+    Route("PUT", "v1/channels/*/typing") { router, request, parts in try await router.typing(parts[0], request) },
     Route("GET", "v1/channels/*/media") { router, _, parts in try await router.media(parts[0]) },
     Route("POST", "v1/channels/*/media") { router, request, parts in try await router.share(parts[0], request) },
     Route("GET", "v1/media/*") { router, _, parts in try await router.contents(parts[0]) },

@@ -28,7 +28,9 @@ extension Hub {
         StoredToken(channel: channel, peer: author, expires: token.expires.milliseconds, text: token.text),
         countMax: tokens.organiser(of: channel) == nil ? 1 : Tokens.tokenCountMax))
     switch tokens.word(for: author, in: channel, at: .now) {
-    case .success(let word): emit(.tokenAccepted(name, author, word))
+    case .success(let word):
+      emit(.tokenAccepted(name, author, word))
+      attributesMayHaveChanged(in: channel)
     case .failure(let refusal): tell(refusal, of: author, in: channel, name)
     case nil: break
     }

@@ -12,12 +12,14 @@ final class Hub: Sendable {
     let name: ChannelName
     let id: ChannelID
     let isOpen: Bool
+    let type: ChannelType
   }
 
   struct State {
     var channels: [ChannelID: Joined] = [:]
     var online: [ChannelID: Set<PeerID>] = [:]
-    var secrets: [ChannelID: Bool] = [:]
+    /// Whether it is open to who knows its name, and its type.
+    var secrets: [ChannelID: (isOpen: Bool, type: ChannelType)] = [:]
     /// Who has which of our logs, up to which number.
     var deliveries: [ChannelID: [Instance: [PeerID: UInt64]]] = [:]
     /// The last ones, for calls that wait; in their order.
@@ -42,6 +44,8 @@ final class Hub: Sendable {
     /// Has the store keep something; nil before there is one.
     var keep: (@Sendable (StoreWrite) -> Void)?
     var suspicions: [ChannelID: Suspicions] = [:]
+    /// Who is writing just now.
+    var typing: [ChannelID: Set<PeerID>] = [:]
     /// Messages that were stored but are malformed: shown to nobody.
     var malformedCount = 0
   }
@@ -51,8 +55,9 @@ final class Hub: Sendable {
 
   let people = People()
   let tokens = Tokens()
+  let attributes = AttributeShelf()
   let me: PeerID
-  private let instance: Instance
+  let instance: Instance
   let state = Mutex(State())
   /// Of owned channels.
   let rulebook = Rulebook()
@@ -87,6 +92,7 @@ final class Hub: Sendable {
       state.withLock {
         $0.channels[channel] = nil
         $0.online[channel] = nil
+        $0.typing[channel] = nil
         $0.media[channel] = nil
         $0.suspicions[channel] = nil
         $0.secrets[channel] = nil
@@ -96,8 +102,10 @@ final class Hub: Sendable {
       people.forget(channel)
       tokens.close(channel)
       rulebook.forget(channel)
+      attributes.forget(channel)
       emit(.left(name))
     case .member(let channel, let view): member(channel, view)
+    case .typing(let channel, let peer, let isTyping): typing(channel, peer, isTyping)
     case .messaging(let notice): messaging(notice)
     case .overLimit(let channel, let peer, let excess): overLimit(channel, peer, excess)
     case .interfaces(let lines): state.withLock { $0.interfaces = lines }
@@ -148,7 +156,8 @@ final class Hub: Sendable {
 
   private func opened(_ name: ChannelName, _ channel: ChannelID) {
     state.withLock {
-      $0.channels[channel] = Joined(name: name, id: channel, isOpen: $0.secrets[channel] ?? false)
+      let (isOpen, type) = $0.secrets[channel] ?? (false, .group)
+      $0.channels[channel] = Joined(name: name, id: channel, isOpen: isOpen, type: type)
     }
     emit(.joined(name))
   }
@@ -165,6 +174,7 @@ final class Hub: Sendable {
       return name
     }
     guard let name else { return }
+    if attributes.note(view.run, of: view.peer, in: channel) { attributesMayHaveChanged(in: channel) }
     let isRenamed = people.note(view.peer, named: view.displayName.text, in: channel)
     let member = value(view, in: channel)
     emit(.memberChanged(name, member))
@@ -193,6 +203,7 @@ final class Hub: Sendable {
     }
     guard let name else { return }
     emit(.equivocated(name, proof.key.author, Equivocation(proof)))
+    attributesMayHaveChanged(in: channel)
   }
 
   func value(_ view: MemberView, in channel: ChannelID) -> Member {
@@ -235,6 +246,7 @@ final class Hub: Sendable {
     if entry.isHidden {
       // A token of somebody who is out says nothing.
       if !rulebook.isVoid(entry, in: channel) { heardTokens(entry, in: channel, name) }
+      heardAttributes(entry, in: channel)
       return
     }
     if case .failure(let refusal) = tokens.word(of: entry, in: channel) {
@@ -249,6 +261,8 @@ final class Hub: Sendable {
     }
     guard rulebook.note(entry, messages, in: channel) else { return }
     for message in messages { note(message, in: channel) }
+    // What they wrote is there.
+    typing(channel, entry.key.author, false)
     emit(messages.map { .message($0) })
   }
 
@@ -264,6 +278,7 @@ final class Hub: Sendable {
     if let announcement = news.announcement { events.append(.announced(name, announcement)) }
     if news.isClosed { events.append(.closed(name)) }
     emit(events)
+    attributesMayHaveChanged(in: channel)
   }
 
   /// Remembers what media a message announces.
@@ -395,11 +410,6 @@ final class Hub: Sendable {
 
   // MARK: Names
 
-  func remember(_ channel: ChannelID, isOpen: Bool) { state.withLock { $0.secrets[channel] = isOpen } }
-  /// After a join that failed.
-  func forgetUnjoined(_ channel: ChannelID) {
-    state.withLock { if $0.channels[channel] == nil { $0.secrets[channel] = nil } }
-  }
   var channels: [Joined] { state.withLock { $0.channels.values.sorted { $0.name < $1.name } } }
   func channel(named name: ChannelName) -> Joined? {
     state.withLock { $0.channels.values.first { $0.name == name } }
@@ -448,7 +458,7 @@ final class Hub: Sendable {
 
   func emit(_ event: NodeEvent) { emit([event]) }
 
-  private func emit(_ events: [NodeEvent]) {
+  func emit(_ events: [NodeEvent]) {
     state.withLock { state in
       for event in events {
         guard case .message(let message) = event else {

@@ -7,31 +7,35 @@ import ParleyWire
 
 extension Node {
   /// Joins a channel, and again at every start until `leave`. Joining twice with the same secret changes nothing.
+  /// A room and a group of one name are two channels, and everybody who joins says which one they mean.
+  ///
   /// `organiser`: what is said without a login token of theirs is not shown (see `setOrganiser(_:in:)`); nil leaves
   /// that as it was. Throws `.otherSecret`, `.tooManyChannels`, `.badPassphrase`.
   public func join(
-    _ name: ChannelName, secret: ChannelSecret, organiser: OrganiserKey? = nil
+    _ name: ChannelName, as type: ChannelType = .group, secret: ChannelSecret, organiser: OrganiserKey? = nil
   ) async throws(ParleyError) {
     let engine = try await running()
     let keys: ChannelKeys
     switch secret {
-    case .open: keys = ChannelKeys.open(name: name)
+    case .open: keys = ChannelKeys.open(name: name, type: type)
     case .passphrase(let bytes):
-      do { keys = try await derive(name, bytes) } catch { throw .badPassphrase(error.description) }
+      do { keys = try await derive(name, bytes, type) } catch { throw .badPassphrase(error.description) }
     }
     if let organiser { try await choose(organiser, keys.id, engine) }
     try await enterAndKeep(keys, engine)
   }
 
   /// Argon2id takes a tenth of a second and 64 MiB: on a thread of its own.
-  private func derive(_ name: ChannelName, _ bytes: [UInt8]) async throws(SealingError) -> ChannelKeys {
+  private func derive(
+    _ name: ChannelName, _ bytes: [UInt8], _ type: ChannelType
+  ) async throws(SealingError) -> ChannelKeys {
     let thread = ThreadExecutor()
     defer { thread.stop() }
-    return try await Deriver(executor: thread).passphrase(name, bytes)
+    return try await Deriver(executor: thread).passphrase(name, bytes, type)
   }
 
   func enter(_ keys: ChannelKeys, _ engine: Engine) async throws(ParleyError) {
-    hub.remember(keys.id, isOpen: keys.isOpen)
+    hub.remember(keys)
     await restoreTokens((keys.id, keys.name), engine)
     switchboard.links.post(.install(keys))
     if let ownership = keys.ownership {
@@ -57,6 +61,7 @@ extension Node {
     if let joined = hub.channel(named: keys.name) {
       await restoreAnnouncements(engine, in: joined)
       await restoreShares(engine, in: joined)
+      await restoreAttributes(engine, in: joined)
     }
   }
 
@@ -90,6 +95,7 @@ extension Node {
     if let members = try? await members(of: name), members.contains(where: { $0.isSelf && $0.isHandRaised }) {
       try? await setHand(raised: false, in: name)
     }
+    await removeOwnAttributes(in: joined, engine)
     switch await engine.login.leave(name) {
     case .done: break
     case nil: throw .stopped
@@ -115,7 +121,7 @@ extension Node {
       summaries.append(
         ChannelSummary(
           name: joined.name, isOpen: joined.isOpen, onlineCount: members.count(where: \.isOnline),
-          memberCount: members.count))
+          memberCount: members.count, type: joined.type))
     }
     return summaries
   }
@@ -157,7 +163,9 @@ private actor Deriver {
   private let executor: ThreadExecutor
   nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
   init(executor: ThreadExecutor) { self.executor = executor }
-  func passphrase(_ name: ChannelName, _ bytes: [UInt8]) throws(SealingError) -> ChannelKeys {
-    try ChannelKeys.passphrase(name: name, bytes)
+  func passphrase(
+    _ name: ChannelName, _ bytes: [UInt8], _ type: ChannelType
+  ) throws(SealingError) -> ChannelKeys {
+    try ChannelKeys.passphrase(name: name, bytes, type: type)
   }
 }

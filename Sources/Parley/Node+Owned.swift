@@ -7,14 +7,14 @@ import ParleyWire
 extension Node {
   /// Makes a channel with a secret that nobody can guess and this node's identity as its owner, and joins it, again at
   /// every start until `leave`. Others come in by invitation. Every call makes another channel: two of one name have
-  /// nothing to do with each other.
+  /// nothing to do with each other. Invitations say whether it is a room.
   ///
   /// Throws `.otherSecret` when this node is in a channel of that name, `.tooManyChannels`, `.profileDamaged`.
-  public func create(_ name: ChannelName) async throws(ParleyError) {
+  public func create(_ name: ChannelName, as type: ChannelType = .group) async throws(ParleyError) {
     let engine = try await running()
     guard hub.channel(named: name) == nil else { throw .otherSecret(name) }
     let identity = profile.identity
-    let founded = ChannelKeys.founded(name: name, by: identity.peerID)
+    let founded = ChannelKeys.founded(name: name, by: identity.peerID, type: type)
     let keys = founded.stated { id in
       let object = GenerationStatement(author: identity.peerID, id: id).encoded
       let signature = identity.sign(

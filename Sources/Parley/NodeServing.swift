@@ -6,7 +6,9 @@ public protocol NodeServing: Sendable {
   /// Leaves every channel properly and ends `run()`. Channels are joined again at the next start.
   func stop() async
 
-  func join(_ name: ChannelName, secret: ChannelSecret, organiser: OrganiserKey?) async throws(ParleyError)
+  func join(
+    _ name: ChannelName, as type: ChannelType, secret: ChannelSecret, organiser: OrganiserKey?
+  ) async throws(ParleyError)
   /// Whose login tokens are asked for in the channel.
   func organiser(of name: ChannelName) async throws(ParleyError) -> OrganiserKey?
   func setOrganiser(_ key: OrganiserKey?, in name: ChannelName) async throws(ParleyError)
@@ -14,7 +16,7 @@ public protocol NodeServing: Sendable {
   func logIn(with token: LoginToken) async throws(ParleyError)
   func loginToken() async -> LoginToken?
   /// A new channel that this node owns.
-  func create(_ name: ChannelName) async throws(ParleyError)
+  func create(_ name: ChannelName, as type: ChannelType) async throws(ParleyError)
   /// Joins an owned channel by the link of an invitation.
   func join(invitation: String) async throws(ParleyError) -> ChannelName
   func invite(
@@ -38,11 +40,20 @@ public protocol NodeServing: Sendable {
   func announcement(in name: ChannelName) async throws(ParleyError) -> Announcement?
   func close(_ name: ChannelName) async throws(ParleyError)
 
+  /// By key.
+  func attributes(of name: ChannelName) async throws(ParleyError) -> [ChannelAttribute]
+  func setAttribute(
+    _ key: String, to value: String, isOverwriting: Bool, isUntilLeave: Bool, in name: ChannelName
+  ) async throws(ParleyError)
+  func removeAttribute(_ key: String, isOverwriting: Bool, in name: ChannelName) async throws(ParleyError)
+
   /// Returns once the message is stored and on the wire. `waiting`: seconds to wait until everybody present has it.
   func send(
     _ draft: MessageDraft, to name: ChannelName, waiting seconds: Double?
   ) async throws(ParleyError) -> SendReceipt
   func setHand(raised: Bool, in name: ChannelName) async throws(ParleyError)
+  /// Sent at most once in 3 s, however often it is called.
+  func setTyping(_ isTyping: Bool, in name: ChannelName) async throws(ParleyError)
   /// The last `limit` messages in the shared order, oldest first, with `cursor` those before it; hands are not shown.
   func history(of name: ChannelName, before cursor: UInt64?, limit: Int) async throws(ParleyError) -> [Message]
   /// The last `limit` messages between this node and one person, oldest first, with `cursor` those before it.

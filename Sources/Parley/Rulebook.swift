@@ -44,8 +44,10 @@ final class Rulebook: Sendable {
   }
   func forget(_ channel: ChannelID) { books.withLock { $0[channel] = nil } }
 
-  func isVoid(_ entry: Entry, in channel: ChannelID) -> Bool {
-    books.withLock { $0[channel]?.governance.voidReason(EntryFacts(entry)) != nil }
+  func isVoid(_ entry: Entry, in channel: ChannelID) -> Bool { isVoid(EntryFacts(entry), in: channel) }
+
+  func isVoid(_ facts: EntryFacts, in channel: ChannelID) -> Bool {
+    books.withLock { $0[channel]?.governance.voidReason(facts) != nil }
   }
 
   /// An entry came with these messages. False when they are not to be shown.

@@ -256,9 +256,11 @@ extension NodeEvent {
     case .announced(_, let announcement): 256 + (announcement?.text.utf8.count ?? 0)
     case .voided(_, let ids): 256 + 80 * ids.count
     case .counted(_, let messages): messages.reduce(256) { $0 + 512 + 2 * $1.json.utf8.count }
+    case .attributeChanged(_, let change):
+      512 + (change.old?.value.utf8.count ?? 0) + (change.new?.value.utf8.count ?? 0)
     case .equivocated(_, _, let proof): 256 + proof.entries.reduce(0) { $0 + $1.count }
     case .stateChanged, .joined, .left, .memberChanged, .impostor, .delivered, .expired, .dropped, .roleChanged,
-      .closed, .keysChanged, .refused, .memberOverLimit:
+      .closed, .keysChanged, .refused, .memberOverLimit, .typing:
       256
     }
   }
@@ -276,6 +278,7 @@ extension NodeEvent {
     case .message(let message): message.channel == channel
     case .delivered(let name, _, _): name == channel
     case .keysChanged(let name, _), .refused(let name, _, _): name == channel
+    case .attributeChanged(let name, _), .typing(let name, _, _): name == channel
     case .memberOverLimit(let name, _, _), .equivocated(let name, _, _): name == channel
     case .expired: false
     }

@@ -44,8 +44,13 @@ public struct ChannelSummary: Sendable, Equatable {
   public let onlineCount: Int
   /// Members ever seen, online or not, this node included.
   public let memberCount: Int
+  /// What it is for.
+  public let type: ChannelType
 
-  public init(name: ChannelName, isOpen: Bool, onlineCount: Int, memberCount: Int) {
+  public init(
+    name: ChannelName, isOpen: Bool, onlineCount: Int, memberCount: Int, type: ChannelType = .group
+  ) {
+    self.type = type
     self.name = name
     self.isOpen = isOpen
     self.onlineCount = onlineCount
@@ -397,6 +402,10 @@ public enum NodeEvent: Sendable, Equatable {
   case announced(ChannelName, Announcement?)
   /// The owner has closed the channel: nobody else says anything in it.
   case closed(ChannelName)
+  /// A member is writing, or not any more: they said so, their message came, they left, or nothing was heard for 8 s.
+  case typing(ChannelName, PeerID, isTyping: Bool)
+  /// An attribute of the channel was set, replaced or taken away, or went with its author.
+  case attributeChanged(ChannelName, AttributeChange)
   /// The channel's secret is another now: what is said from here on is sealed under this generation of it.
   case keysChanged(ChannelName, generation: UInt64)
   /// This member tells this node nothing of the channel, and why.

@@ -4,14 +4,25 @@ import ParleyVocabulary
 import Synchronization
 
 extension ChannelOwnership {
-  /// BLAKE2b-256(`parley/1/channel/owned` ‖ founder (32) ‖ salt (16) ‖ name in UTF-8).
+  /// BLAKE2b-256(`parley/1/channel/owned` ‖ founder (32) ‖ salt (16) ‖ name in UTF-8); of a room with
+  /// `parley/1/room/owned`.
   package func id(of name: ChannelName) -> ChannelID {
     var stream = BLAKE2b.Stream(byteCount: 32)
-    stream.update(Array("parley/1/channel/owned".utf8))
+    stream.update(type.label("owned"))
     stream.update(founder.bytes)
     stream.update(salt)
     stream.update(Array(name.text.utf8))
     return ChannelID(bytes: stream.finish())!
+  }
+}
+
+extension ChannelType {
+  /// What the derivations begin with that tell rooms from groups.
+  func label(_ what: String) -> [UInt8] {
+    switch self {
+    case .group: Array("parley/1/channel/\(what)".utf8)
+    case .room: Array("parley/1/room/\(what)".utf8)
+    }
   }
 }
 

@@ -7,6 +7,8 @@ import ParleyVocabulary
 /// - open secret = BLAKE2b-256(`parley/1/channel/open` ‖ name)
 /// - passphrase secret = Argon2id (RFC 9106, version 0x13; 3 passes, 65,536 KiB, one lane, 32 bytes) of the passphrase
 ///   with salt BLAKE2b-128(`parley/1/channel/salt` ‖ name)
+/// - of rooms these two begin with `parley/1/room/` in place of `parley/1/channel/`, so that a room and a group of the
+///   same name are two channels
 /// - ChannelID = BLAKE2b-256 under the secret of `parley/1/channel/id`; for owned channels see `ChannelOwnership`
 /// - discovery key = BLAKE2b-256 under the secret of `parley/1/channel/discovery`
 /// - datagram key = BLAKE2b-256 under the secret of `parley/1/channel/datagram`
@@ -29,6 +31,7 @@ package final class ChannelKeys: Sendable {
   package let id: ChannelID
   /// The secret follows from the name: whoever guesses the name can read.
   package let isOpen: Bool
+  package let type: ChannelType
   /// Of an owned channel.
   package let ownership: ChannelOwnership?
   /// Never empty; the first is the one to send under, the others newest first.
@@ -36,10 +39,11 @@ package final class ChannelKeys: Sendable {
 
   package var newest: ChannelGeneration { generations[0] }
 
-  package init(name: ChannelName, secret: SecretBytes, isOpen: Bool) {
+  package init(name: ChannelName, secret: SecretBytes, isOpen: Bool, type: ChannelType = .group) {
     precondition(secret.byteCount == Self.secretByteCount, "a channel's secret has 32 bytes")
     self.name = name
     self.isOpen = isOpen
+    self.type = type
     ownership = nil
     id = secret.withBytes { ChannelID(bytes: Self.identifierBytes(of: $0))! }
     generations = [ChannelGeneration(number: 0, secret: secret, channel: id, context: [])]
@@ -50,29 +54,32 @@ package final class ChannelKeys: Sendable {
     self.name = name
     self.id = id
     self.ownership = ownership
+    type = ownership.type
     self.generations = generations
     isOpen = false
   }
 
   /// The channel that anybody who knows its name can read.
-  package static func open(name: ChannelName) -> ChannelKeys {
+  package static func open(name: ChannelName, type: ChannelType = .group) -> ChannelKeys {
     let secret = SecretBytes(byteCount: secretByteCount) { place in
       var stream = BLAKE2b.Stream(byteCount: 32)
-      stream.update(Array("parley/1/channel/open".utf8))
+      stream.update(type.label("open"))
       stream.update(Array(name.text.utf8))
       stream.finish(into: place)
     }
-    return ChannelKeys(name: name, secret: secret, isOpen: true)
+    return ChannelKeys(name: name, secret: secret, isOpen: true, type: type)
   }
 
   /// The channel of those who know the name and the passphrase, 1 to 1,024 bytes. Takes 64 MiB and some tenths of a
   /// second: not for a thread that others wait for.
-  package static func passphrase(name: ChannelName, _ passphrase: [UInt8]) throws(SealingError) -> ChannelKeys {
+  package static func passphrase(
+    name: ChannelName, _ passphrase: [UInt8], type: ChannelType = .group
+  ) throws(SealingError) -> ChannelKeys {
     Sodium.requireReady()
     guard (1...passphraseByteCountMax).contains(passphrase.count) else {
       throw .passphraseLength(byteCount: passphrase.count, byteCountMax: passphraseByteCountMax)
     }
-    let salt = BLAKE2b.hash(Array("parley/1/channel/salt".utf8) + Array(name.text.utf8), byteCount: 16)
+    let salt = BLAKE2b.hash(type.label("salt") + Array(name.text.utf8), byteCount: 16)
     var status: Int32 = -1
     let secret = SecretBytes(byteCount: secretByteCount) { place in
       passphrase.withUnsafeBytes { characters in
@@ -82,7 +89,7 @@ package final class ChannelKeys: Sendable {
       }
     }
     guard status == 0 else { throw .noMemoryForPassphrase }
-    return ChannelKeys(name: name, secret: secret, isOpen: false)
+    return ChannelKeys(name: name, secret: secret, isOpen: false, type: type)
   }
 
   /// That of the newest generation.
@@ -109,8 +116,9 @@ package final class ChannelKeys: Sendable {
 
 extension ChannelKeys {
   /// A new channel of `founder`, with a random salt and secret.
-  package static func founded(name: ChannelName, by founder: PeerID) -> ChannelKeys {
-    let ownership = ChannelOwnership(founder: founder, salt: Sealing.randomBytes(ChannelOwnership.saltByteCount))!
+  package static func founded(name: ChannelName, by founder: PeerID, type: ChannelType = .group) -> ChannelKeys {
+    let salt = Sealing.randomBytes(ChannelOwnership.saltByteCount)
+    let ownership = ChannelOwnership(founder: founder, salt: salt, type: type)!
     return owned(name: name, ownership: ownership, number: 0, secret: SecretBytes(randomByteCount: secretByteCount))
   }
 

@@ -3,22 +3,31 @@ import ParleyVocabulary
 
 /// An owned channel as the profile keeps it:
 ///
-/// `PARLEYCH` ‖ 2 (1) ‖ founder (32) ‖ salt (16) ‖ ChannelID (32) ‖ byte count of the name (1) ‖ name in UTF-8 ‖ count
-/// of generations (1, at least 1) ‖ for each, the one to send under first: number (8) ‖ secret (32) ‖ when it was
-/// replaced, in milliseconds since 1970 (8, 0: it was not) ‖ byte count of its statement (2) ‖ statement.
+/// `PARLEYCH` ‖ 2, of a room 26 (1) ‖ founder (32) ‖ salt (16) ‖ ChannelID (32) ‖ byte count of the name (1) ‖ name in
+/// UTF-8 ‖ count of generations (1, at least 1) ‖ for each, the one to send under first: number (8) ‖ secret (32) ‖
+/// when it was replaced, in milliseconds since 1970 (8, 0: it was not) ‖ byte count of its statement (2) ‖ statement.
 enum OwnedChannelFile {
-  private static let mark = Array("PARLEYCH".utf8) + [2]
+  private static func mark(_ type: ChannelType) -> [UInt8] {
+    switch type {
+    case .group: Array("PARLEYCH".utf8) + [2]
+    case .room: Array("PARLEYCH".utf8) + [26]
+    }
+  }
   static let statementByteCountMax = 1_024
 
-  static func isOne(_ file: SecretBytes) -> Bool {
-    file.byteCount >= mark.count && file.withBytes(0..<mark.count) { $0.elementsEqual(mark) }
+  /// Nil for another file.
+  static func type(of file: SecretBytes) -> ChannelType? {
+    ChannelType.allCases.first { type in
+      let mark = mark(type)
+      return file.byteCount >= mark.count && file.withBytes(0..<mark.count) { $0.elementsEqual(mark) }
+    }
   }
 
   /// Nil for a channel that nobody owns.
   static func encode(_ keys: ChannelKeys) -> SecretBytes? {
     guard let ownership = keys.ownership else { return nil }
     let name = Array(keys.name.text.utf8)
-    var head = mark
+    var head = mark(ownership.type)
     for part in [ownership.founder.bytes, ownership.salt, keys.id.bytes, [UInt8(name.count)], name] { head += part }
     let byteCount = head.count + 1 + keys.generations.reduce(0) { $0 + 50 + $1.statement.count }
     return SecretBytes(byteCount: byteCount) { place in
@@ -39,8 +48,8 @@ enum OwnedChannelFile {
     }
   }
 
-  static func decode(_ file: SecretBytes, path: String) throws(ProfileError) -> ChannelKeys {
-    var at = mark.count
+  static func decode(_ file: SecretBytes, _ type: ChannelType, path: String) throws(ProfileError) -> ChannelKeys {
+    var at = mark(type).count
     func take(_ count: Int, _ what: String) throws(ProfileError) -> Range<Int> {
       guard count <= file.byteCount - at else { throw .damaged(path: path, reason: "it ends in the middle of \(what)") }
       defer { at += count }
@@ -51,8 +60,8 @@ enum OwnedChannelFile {
       return file.withBytes(range) { Array($0) }
     }
     let ownership = ChannelOwnership(
-      founder: PeerID(bytes: try bytes(32, "its founder"))!, salt: try bytes(ChannelOwnership.saltByteCount, "its salt")
-    )!
+      founder: PeerID(bytes: try bytes(32, "its founder"))!,
+      salt: try bytes(ChannelOwnership.saltByteCount, "its salt"), type: type)!
     let id = try bytes(32, "its identifier")
     let nameByteCount = Int(try bytes(1, "its name")[0])
     let text = String(validating: try bytes(nameByteCount, "its name"), as: UTF8.self)

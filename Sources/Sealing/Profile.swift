@@ -10,7 +10,7 @@ import Synchronization
 /// |---|---|
 /// | `lock` | the process ID in decimal and a line feed; locked with `flock` as long as the node runs |
 /// | `identity` | `PARLEYID` ‖ Ed25519 seed (32) ‖ PeerID (32) |
-/// | `channels/…` | `PARLEYCH` ‖ 1 when open, else 0 (1) ‖ secret (32) ‖ ChannelID (32) ‖ name in UTF-8 |
+/// | `channels/…` | `PARLEYCH` ‖ type (1) ‖ secret (32) ‖ ChannelID (32) ‖ name in UTF-8 |
 /// | `incarnation` | decimal and a line feed |
 /// | `display-name` | UTF-8 and a line feed |
 /// | `exported`, `retired` | a 1 and a line feed: the person was exported; and was seen elsewhere since |
@@ -18,7 +18,8 @@ import Synchronization
 ///
 /// With a passphrase `identity`, `display-name` and `channels/…` are sealed, see `PrivateDirectory`.
 ///
-/// For an owned channel's file see `OwnedChannelFile`.
+/// The type of an open channel is 1, of one with a passphrase 0, of rooms 13 and 12. For an owned channel's file see
+/// `OwnedChannelFile`.
 ///
 /// A channel's file is named with the base32 of BLAKE2b-128(`parley/1/file` ‖ ChannelID), so a listing says no names.
 package final class Profile: Sendable {
@@ -100,7 +101,7 @@ extension Profile {
     if let file = OwnedChannelFile.encode(keys) { return try channels.write(file, to: Self.fileName(of: keys.id)) }
     let name = Array(keys.name.text.utf8)
     let file = SecretBytes(byteCount: Self.channelHeadByteCount + name.count) { place in
-      place.copyBytes(from: Self.channelMark + [keys.isOpen ? 1 : 0])
+      place.copyBytes(from: Self.channelMark + [(keys.isOpen ? 1 : 0) + (keys.type == .room ? 12 : 0)])
       keys.withSecret { UnsafeMutableRawBufferPointer(rebasing: place[9..<41]).copyMemory(from: $0) }
       UnsafeMutableRawBufferPointer(rebasing: place[41...]).copyBytes(from: keys.id.bytes + name)
     }
@@ -136,8 +137,8 @@ extension Profile {
   private static func channel(
     _ file: SecretBytes, fileName: String, path: String
   ) throws(ProfileError) -> ChannelKeys {
-    if OwnedChannelFile.isOne(file) {
-      let keys = try OwnedChannelFile.decode(file, path: path)
+    if let type = OwnedChannelFile.type(of: file) {
+      let keys = try OwnedChannelFile.decode(file, type, path: path)
       guard Self.fileName(of: keys.id) == fileName else {
         throw .damaged(path: path, reason: "its identifier and its file's name do not belong together")
       }
@@ -148,7 +149,7 @@ extension Profile {
       throw .damaged(path: path, reason: "it is \(file.byteCount) bytes long")
     }
     let mark = file.withBytes(0..<9) { Array($0) }
-    guard mark.prefix(8).elementsEqual(channelMark), mark[8] <= 1 else {
+    guard mark.prefix(8).elementsEqual(channelMark), [0, 1, 12, 13].contains(mark[8]) else {
       throw .damaged(path: path, reason: "it does not begin with PARLEYCH")
     }
     let text = file.withBytes(channelHeadByteCount..<file.byteCount) { String(validating: $0, as: UTF8.self) }
@@ -156,7 +157,8 @@ extension Profile {
       throw .damaged(path: path, reason: "the channel's name is not one")
     }
     let secret = SecretBytes(byteCount: 32) { place in file.withBytes(9..<41) { place.copyMemory(from: $0) } }
-    let keys = ChannelKeys(name: name, secret: secret, isOpen: mark[8] == 1)
+    let type: ChannelType = mark[8] >= 12 ? .room : .group
+    let keys = ChannelKeys(name: name, secret: secret, isOpen: mark[8] % 2 == 1, type: type)
     guard file.withBytes(41..<73, { $0.elementsEqual(keys.id.bytes) }), Self.fileName(of: keys.id) == fileName else {
       throw .damaged(path: path, reason: "its secret and its identifier do not belong together")
     }

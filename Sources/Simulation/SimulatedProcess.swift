@@ -332,6 +332,8 @@ final class SimulatedProcess {
 
   private func carryOut(_ effect: MembershipEffect) {
     switch effect {
+    // No user writes here.
+    case .typing: break
     case .announce(let channel, let view): network.checker.announced(view, in: channel, node, network)
     case .persist(let channel, let record): node.store.remember(record, in: channel)
     case .wake(let instant): wake(.membership, at: instant)

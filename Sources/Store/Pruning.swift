@@ -142,6 +142,13 @@ extension Store {
       """, .integer(place.channel), .log(place.key.log))
   }
 
+  /// It goes when it is too old from now on, also where all around it has gone.
+  func release(_ channel: ChannelID, _ key: LogKey, _ number: UInt64) throws(StoreError) {
+    guard let row = try row(of: channel), let head = try head(of: LogPlace(channel: row, key: key)) else { return }
+    try database.run(
+      "UPDATE entries SET hidden = 1 WHERE log = ? AND number = ? AND hidden = 2", .integer(head.row), .bits(number))
+  }
+
   /// Nobody has the numbers up to this any more: they are not waited for. What is here of them stays until it is out.
   func setFloor(_ channel: ChannelID, _ key: LogKey, _ number: UInt64) throws(StoreError) {
     _ = try Self.counter(number, field: "floor")

@@ -266,6 +266,7 @@ package final class Store {
     case .delivered(let channel, let log, let peer, let number):
       try setDelivered(channel, log: log, peer: peer, number: number)
     case .floor(let channel, let key, let number): try setFloor(channel, key, number)
+    case .release(let channel, let key, let number): try release(channel, key, number)
     case .share(let share): try set(share)
     case .unshare(let id, let channel): try unshare(id, from: channel)
     case .scans(let scans): try set(scans)

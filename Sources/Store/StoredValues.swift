@@ -205,6 +205,8 @@ package enum StoreWrite: Sendable, Equatable {
   case delivered(ChannelID, log: Instance, peer: PeerID, number: UInt64)
   /// Nobody has this log's entries up to the number any more: the log goes on after it.
   case floor(ChannelID, LogKey, UInt64)
+  /// The entry, if it is one that was kept for ever, is a hidden one like others: it goes when it is too old.
+  case release(ChannelID, LogKey, UInt64)
   /// Replaces the facts under the same media ID and path, and announces them in the share's channel too.
   case share(StoredShare)
   /// From one channel, or from all. What is announced nowhere is forgotten.

@@ -5,11 +5,13 @@ public struct ChannelOwnership: Hashable, Sendable {
 
   public let founder: PeerID
   public let salt: [UInt8]
+  public let type: ChannelType
 
   /// Nil when the salt has not 16 bytes.
-  public init?(founder: PeerID, salt: [UInt8]) {
+  public init?(founder: PeerID, salt: [UInt8], type: ChannelType = .group) {
     guard salt.count == Self.saltByteCount else { return nil }
     self.founder = founder
     self.salt = salt
+    self.type = type
   }
 }

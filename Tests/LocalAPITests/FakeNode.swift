@@ -69,7 +69,9 @@ final class FakeNode: NodeServing {
 
   func stop() async { stopping.continuation.finish() }
 
-  func create(_ name: ChannelName) async throws(ParleyError) { try note("create \(name)") }
+  func create(_ name: ChannelName, as type: ChannelType) async throws(ParleyError) {
+    try note("create \(name)" + (type == .group ? "" : " as \(type)"))
+  }
 
   func join(invitation: String) async throws(ParleyError) -> ChannelName {
     try note("join by \(invitation)")
@@ -89,8 +91,10 @@ final class FakeNode: NodeServing {
     return 7
   }
 
-  func join(_ name: ChannelName, secret: ChannelSecret, organiser: OrganiserKey?) async throws(ParleyError) {
-    let organiser = organiser.map { " \($0)" } ?? ""
+  func join(
+    _ name: ChannelName, as type: ChannelType, secret: ChannelSecret, organiser: OrganiserKey?
+  ) async throws(ParleyError) {
+    let organiser = (type == .group ? "" : " as \(type)") + (organiser.map { " \($0)" } ?? "")
     switch secret {
     case .open: try note("join \(name) open\(organiser)")
     case .passphrase(let bytes):
@@ -138,6 +142,22 @@ final class FakeNode: NodeServing {
   }
   func nodesHeardElsewhere() async -> Int { 3 }
 
+  func attributes(of name: ChannelName) async throws(ParleyError) -> [ChannelAttribute] {
+    try note("attributes \(name)")
+    return [
+      ChannelAttribute(
+        key: "seat 1", value: "Ben\u{1B}", author: Self.ben, timestamp: Timestamp(milliseconds: 0), isUntilLeave: true)
+    ]
+  }
+  func setAttribute(
+    _ key: String, to value: String, isOverwriting: Bool, isUntilLeave: Bool, in name: ChannelName
+  ) async throws(ParleyError) {
+    try note("attribute \(name) \(key)=\(value) \(isOverwriting) \(isUntilLeave)")
+  }
+  func removeAttribute(_ key: String, isOverwriting: Bool, in name: ChannelName) async throws(ParleyError) {
+    try note("no attribute \(name) \(key) \(isOverwriting)")
+  }
+
   func send(
     _ draft: MessageDraft, to name: ChannelName, waiting seconds: Double?
   ) async throws(ParleyError) -> SendReceipt {
@@ -146,6 +166,9 @@ final class FakeNode: NodeServing {
     return SendReceipt(id: MessageID("m1")!, deliveredTo: [Self.ben], presentCount: 1)
   }
   func setHand(raised: Bool, in name: ChannelName) async throws(ParleyError) { try note("hand \(name) \(raised)") }
+  func setTyping(_ isTyping: Bool, in name: ChannelName) async throws(ParleyError) {
+    try note("typing \(name) \(isTyping)")
+  }
   func history(of name: ChannelName, before cursor: UInt64?, limit: Int) async throws(ParleyError) -> [Message] {
     try note("history \(name)\(cursor.map { " before \($0)" } ?? "") \(limit)")
     return [Self.message("hello", cursor: 7, channel: name)]

@@ -23,10 +23,29 @@ extension HTTPTests.RouteTests {
     Case(method: "GET", target: "/v1/id", status: 200, call: nil, answer: #""peer_id":"\#(FakeNode.ana.text)""#),
     Case(
       method: "GET", target: "/v1/channels", status: 200, call: nil,
-      answer: #"[{"name":"team","open":true,"online":1,"members":2}]"#),
+      answer: #"[{"name":"team","open":true,"online":1,"members":2,"type":"group"}]"#),
     Case(
       method: "POST", target: "/v1/channels", body: #"{"name":"team","open":true}"#, status: 201,
       call: "join team open", answer: #""nodes_heard_elsewhere":3"#),
+    Case(
+      method: "POST", target: "/v1/channels", body: #"{"name":"stage","type":"room","open":true}"#, status: 201,
+      call: "join stage open as room", answer: #""open":true"#),
+    Case(
+      method: "POST", target: "/v1/owned-channels", body: #"{"name":"stage","type":"room"}"#, status: 201,
+      call: "create stage as room", answer: #""type":"room""#),
+    Case(
+      method: "GET", target: "/v1/channels/team/attributes", status: 200, call: "attributes team",
+      answer: #"[{"key":"seat 1","value":"Ben\u001b","sender_id":"\#(FakeNode.ben.text)","#),
+    Case(
+      method: "PUT", target: "/v1/channels/team/attributes",
+      body: #"{"key":"seat 1","value":"Ana","overwrite":false,"until_leave":true}"#, status: 200,
+      call: "attribute team seat 1=Ana false true", answer: #""key":"seat 1","value":"Ana""#),
+    Case(
+      method: "DELETE", target: "/v1/channels/team/attributes?key=a%2F..&overwrite=false", status: 200,
+      call: "no attribute team a/.. false", answer: #""key":"a/..""#),
+    Case(
+      method: "PUT", target: "/v1/channels/team/typing", body: #"{"typing":true}"#, status: 200,
+      call: "typing team true", answer: #""typing":true"#),
     Case(
       method: "POST", target: "/v1/channels", body: #"{"name":"team","passphrase":"söcret"}"#, status: 201,
       call: "join team passphrase söcret", answer: #""open":false"#),
@@ -43,7 +62,7 @@ extension HTTPTests.RouteTests {
     Case(method: "GET", target: "/v1/token", status: 200, call: nil, answer: #"{"token":null}"#),
     Case(
       method: "POST", target: "/v1/owned-channels", body: #"{"name":"team"}"#, status: 201, call: "create team",
-      answer: #""name":"team","owner":"\#(FakeNode.ana.text)""#),
+      answer: #""name":"team","type":"group","owner":"\#(FakeNode.ana.text)""#),
     Case(
       method: "POST", target: "/v1/channels/team/invitations",
       body: #"{"role":"admin","expires_after":60,"uses":30}"#, status: 201, call: "invite team admin 60 30",
@@ -209,6 +228,11 @@ extension HTTPTests.RouteTests {
     ("POST", "/v1/channels/team/messages", #"{"body":"a","ext":[]}"#, 400, "bad_request"),
     ("POST", "/v1/channels/team/messages", #"{"body":"a","reply_to":{"message_id":"m"}}"#, 400, "bad_request"),
     ("PUT", "/v1/channels/team/hand", #"{"raised":"yes"}"#, 400, "bad_request"),
+    ("PUT", "/v1/channels/team/typing", "{}", 400, "bad_request"),
+    ("POST", "/v1/channels", #"{"name":"stage","type":"hall","open":true}"#, 400, "bad_request"),
+    ("PUT", "/v1/channels/team/attributes", #"{"key":"seat 1"}"#, 400, "bad_request"),
+    ("DELETE", "/v1/channels/team/attributes", nil, 400, "bad_request"),
+    ("DELETE", "/v1/channels/team/attributes?key=a&overwrite=perhaps", nil, 400, "bad_request"),
     ("PUT", "/v1/token", #"{"token":"v4.public.AAAA"}"#, 403, "bad_token"),
     ("PUT", "/v1/channels/team/organiser", #"{"organiser":"short"}"#, 400, "bad_request"),
     ("PUT", "/v1/channels/team/members/Ben/role", #"{"role":"king"}"#, 400, "bad_request"),

@@ -22,6 +22,16 @@ import Testing
         [JSONMember("kind", "passphrase"), JSONMember("given_name", name), JSONMember("passphrase", hex: passphrase)]
           + members(keys))
     }
+    for (kind, keys) in [
+      ("open", ChannelKeys.open(name: try ChannelName("kitchen"), type: .room)),
+      ("passphrase", try ChannelKeys.passphrase(name: try ChannelName("garden"), [0, 255], type: .room)),
+    ] {
+      let passphrase = kind == "open" ? [] : [JSONMember("passphrase", hex: [0, 255])]
+      file.add(
+        "\(kind), room",
+        [JSONMember("kind", kind), JSONMember("given_name", keys.name.text), JSONMember("type", "room")]
+          + passphrase + members(keys))
+    }
     let secret = SecretBytes((0..<32).map { UInt8($0 * 7) })
     let keys = ChannelKeys(name: try ChannelName("given"), secret: secret, isOpen: false)
     file.add("secret", [JSONMember("kind", "secret"), JSONMember("given_name", "given")] + members(keys))
@@ -30,8 +40,11 @@ import Testing
 
   @Test func ownedChannels() throws {
     var file = VectorFile("owned_channels")
-    for (name, founder, number) in [("class", Facts.ana, UInt64(0)), ("会議室 😀", Facts.ben, 70_000)] {
-      let origin = ChannelOwnership(founder: founder.peerID, salt: (0..<16).map { UInt8($0 * 11) })!
+    for (name, founder, number, type) in [
+      ("class", Facts.ana, UInt64(0), ChannelType.group), ("会議室 😀", Facts.ben, 70_000, .group),
+      ("stage", Facts.ana, 0, .room),
+    ] {
+      let origin = ChannelOwnership(founder: founder.peerID, salt: (0..<16).map { UInt8($0 * 11) }, type: type)!
       let secret = SecretBytes((0..<32).map { UInt8($0 * 5 + 1) })
       let keys = ChannelKeys.owned(name: try ChannelName(name), ownership: origin, number: number, secret: secret)
       file.add(
@@ -40,7 +53,7 @@ import Testing
           JSONMember("given_name", name), JSONMember("founder", hex: origin.founder.bytes),
           JSONMember("salt", hex: origin.salt), JSONMember("generation", number),
           JSONMember("hash", hex: keys.newest.id.hash.bytes),
-        ] + members(keys))
+        ] + (type == .room ? [JSONMember("type", "room")] : []) + members(keys))
     }
     try file.check()
   }

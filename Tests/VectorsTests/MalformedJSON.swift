@@ -17,13 +17,36 @@ private func text(_ more: String) -> String { #"{"type":"text",\#(sender),\#(res
 
 extension Malformed {
   static var json: [Malformed] {
-    (syntax + commonMembers + ownMembers + pictureMembers + placeMembers + options + acts + roles).map {
+    (syntax + commonMembers + ownMembers + pictureMembers + placeMembers + options + acts + roles + attributes).map {
       Malformed("message: " + $0, "message", Array($1.utf8), $2, $3)
     }
       + [
         Malformed(
           "message: not UTF-8", "message", Array(text("").utf8).map { $0 == 0x62 ? 0xFF : $0 }, "malformed", "json")
       ]
+  }
+
+  private static func attribute(_ more: String) -> String { #"{"type":"attribute",\#(sender),\#(rest)\#(more)}"# }
+
+  private static var attributes: [Case] {
+    let (key, value) = (String(repeating: "k", count: 129), String(repeating: "v", count: 4_097))
+    return [
+      ("an attribute without a key", attribute(#","value":"v""#), "malformed", "key"),
+      ("an attribute with an empty key", attribute(#","key":"","value":"v""#), "malformed", "key"),
+      ("an attribute's key of 129 bytes", attribute(#","key":"\#(key)","value":"v""#), "too_long", "key"),
+      ("an attribute's value of 4,097 bytes", attribute(#","key":"k","value":"\#(value)""#), "too_long", "value"),
+      ("an attribute's value that is null", attribute(#","key":"k","value":null"#), "malformed", "value"),
+      ("no attribute until somebody leaves", attribute(#","key":"k","until_leave":true"#), "malformed", "until_leave"),
+      ("an attribute that overwrites perhaps", attribute(#","key":"k","overwrite":"no""#), "malformed", "overwrite"),
+      (
+        "an attribute in the place of no log", attribute(#","key":"k","overwrite":false,"replaces":"01""#),
+        "malformed", "replaces"
+      ),
+      (
+        "an attribute that overwrites in the place of one", attribute(#","key":"k","replaces":"0102030405060708""#),
+        "malformed", "replaces"
+      ), ("typing perhaps", #"{"type":"typing",\#(sender),"body":"perhaps"}"#, "malformed", "body"),
+    ]
   }
 
   private static var syntax: [Case] {

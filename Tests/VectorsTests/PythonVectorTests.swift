@@ -12,9 +12,11 @@ import Testing
   @Test func channels() throws {
     for vector in try GivenVector.all("channels") {
       let name = try ChannelName(vector.text("given_name"))
+      let type: ChannelType = vector["type"] == .string("room") ? .room : .group
       let keys =
         try vector.text("kind") == "open"
-        ? ChannelKeys.open(name: name) : ChannelKeys.passphrase(name: name, vector.bytes("passphrase"))
+        ? ChannelKeys.open(name: name, type: type)
+        : ChannelKeys.passphrase(name: name, vector.bytes("passphrase"), type: type)
       #expect(Array(name.text.utf8) == (try vector.bytes("name_bytes")), "\(vector.name)")
       #expect(keys.withSecret { Array($0) } == (try vector.bytes("secret")), "\(vector.name)")
       #expect(keys.id.bytes == (try vector.bytes("channel_id")), "\(vector.name)")

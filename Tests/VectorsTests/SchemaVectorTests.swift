@@ -54,7 +54,7 @@ import Testing
             duration: PictureMembers.numberMax,
             picture: PictureMembers(width: 1_920, height: 1_080, thumbnail: Facts.otherMedia)), id: "m-8")
       ),
-    ] + others + acts
+    ] + others + acts + attributes
 
   private static let others: [(String, [UInt8])] = [
     (
@@ -105,6 +105,19 @@ import Testing
     ]
     return kinds.map { ("act: \($0)", Facts.message($1, id: "a-1")) }
   }()
+
+  private static let attributes: [(String, [UInt8])] = [
+    ("attribute", AttributeKind(key: "topic", value: "Plans\n\"for May\"")),
+    ("attribute, empty", AttributeKind(key: "k", value: "")),
+    ("attribute, deleted", AttributeKind(key: "topic", value: nil)),
+    ("attribute, deleted if one's own", AttributeKind(key: "topic", value: nil, isOverwriting: false)),
+    (
+      "attribute, at its limits",
+      AttributeKind(
+        key: String(repeating: "k", count: 128), value: String(repeating: "v", count: 4_096), isUntilLeave: true,
+        isOverwriting: false, replaces: Instance(0x0102_0304_0506_0708))
+    ), ("typing", TypingKind(isTyping: true)), ("typing no more", TypingKind(isTyping: false)),
+  ].map { (name: String, kind: any MessageKind) in (name, Facts.message(kind, id: kind is TypingKind ? nil : "t-1")) }
 
   private static let otherSpellings: [(String, String)] = {
     let id = Facts.ana.peerID.text
@@ -175,6 +188,13 @@ import Testing
           JSONMember("event", custom.event),
           JSONMember("custom_ext", .object(custom.fields.map { JSONMember($0.name, $0.value) })),
         ]
+      case let attribute as AttributeKind:
+        [
+          JSONMember("key", attribute.key), JSONMember("value", attribute.value.map { .string($0) } ?? .null),
+          JSONMember("until_leave", attribute.isUntilLeave), JSONMember("overwrite", attribute.isOverwriting),
+          JSONMember("replaces", attribute.replaces.map { .string($0.description) } ?? .null),
+        ]
+      case let typing as TypingKind: [JSONMember("typing", typing.isTyping)]
       case let act as any ActKind: meaning(act)
       default: []
       }

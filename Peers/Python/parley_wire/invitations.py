@@ -8,7 +8,7 @@ from .reading import Reader, Refused
 START = "parley://join/"
 LINK_BYTES_MAX = 1_024
 SALT_BYTES, CHECK_BYTES = 16, 4
-VERSION = 1
+TYPES = {1: "group", 2: "room"}
 
 
 def invitation(link):
@@ -35,9 +35,10 @@ def invitation(link):
     if blake2b(32, b"parley/1/link", normal.encode("utf-8"), b"\0", body)[:CHECK_BYTES] != check:
         raise Refused("malformed", "check sum")
     reader = Reader(body)
-    if reader.u8("version") != VERSION:
+    version = reader.u8("version")
+    if version not in TYPES:
         raise Refused("out_of_range", "version")
-    value = {"name": normal, "founder": reader.bytes(32, "founder").hex()}
+    value = {"name": normal, "type": TYPES[version], "founder": reader.bytes(32, "founder").hex()}
     value["salt"] = reader.bytes(SALT_BYTES, "salt").hex()
     value["generation"] = reader.varint("generation")
     if value["generation"] > GENERATION_MAX:

@@ -110,22 +110,25 @@ class Channel:
         self.proof_key = blake2b(32, b"parley/1/channel/proof", owned_id, key=secret)
 
     @classmethod
-    def owned(cls, name, founder, salt, secret):
-        return cls(secret, blake2b(32, b"parley/1/channel/owned", founder, salt, name_bytes(name)))
+    def owned(cls, name, founder, salt, secret, room=False):
+        label = b"parley/1/room/owned" if room else b"parley/1/channel/owned"
+        return cls(secret, blake2b(32, label, founder, salt, name_bytes(name)))
 
     def generation_hash(self, number):
         return blake2b(
             32, b"parley/1/channel/generation", self.channel_id, number.to_bytes(8, "big"), self.secret)
 
     @classmethod
-    def open(cls, name):
-        return cls(blake2b(32, b"parley/1/channel/open", name_bytes(name)))
+    def open(cls, name, room=False):
+        label = b"parley/1/room/open" if room else b"parley/1/channel/open"
+        return cls(blake2b(32, label, name_bytes(name)))
 
     @classmethod
-    def passphrase(cls, name, passphrase):
+    def passphrase(cls, name, passphrase, room=False):
         if not 1 <= len(passphrase) <= PASSPHRASE_BYTES_MAX:
             raise ValueError("a passphrase has 1 to 1,024 bytes")
-        salt = blake2b(16, b"parley/1/channel/salt", name_bytes(name))
+        label = b"parley/1/room/salt" if room else b"parley/1/channel/salt"
+        salt = blake2b(16, label, name_bytes(name))
         return cls(
             bindings.crypto_pwhash_alg(
                 32, passphrase, salt, ARGON2ID_PASSES, ARGON2ID_BYTES, bindings.crypto_pwhash_ALG_ARGON2ID13))

@@ -22,13 +22,15 @@ TOKEN_BYTES_MAX = 4_096
 GENERATION_MAX = 4_294_967_295
 PLACE_BYTES_MAX = 1_024
 EVENT_BYTES_MAX = 128
+KEY_BYTES_MAX = 128
+VALUE_BYTES_MAX = 4_096
 LATITUDE_MAX, LONGITUDE_MAX = 90, 180
 ROLES = ("owner", "admin", "member", "muted", "removed", "banned")
 KINDS = {
     "status": 1, "raise_hand": 2, "text": 3, "photo": 4, "file": 5, "voice": 6, "video": 7, "joined": 8, "role": 9,
     "lower_hand": 10, "announcement": 11, "close": 12, "generation": 13, "token": 14, "organiser": 15, "location": 16,
-    "custom": 17}
-NEED_ID = tuple(kind for kind in KINDS if kind not in ("status", "raise_hand"))
+    "custom": 17, "attribute": 25, "typing": 26}
+NEED_ID = tuple(kind for kind in KINDS if kind not in ("status", "raise_hand", "typing"))
 TAKE_OPTIONS = ("text", "photo", "file", "voice", "video", "location", "custom")
 LOG = re.compile("[0-9a-f]{16}")
 INTEGER_MIN, INTEGER_MAX = -9_223_372_036_854_775_808, 9_223_372_036_854_775_807
@@ -357,7 +359,22 @@ def organiser(members):
     return {"key": key[0] if key else None}
 
 
+def attribute(members):
+    value = {"key": bounded(members, "key", 1, KEY_BYTES_MAX)}
+    value["value"] = sized(members, "value", VALUE_BYTES_MAX) if "value" in members else None
+    value["until_leave"] = flag(members, "until_leave")
+    if value["until_leave"] and value["value"] is None:
+        raise Refused("malformed", "until_leave")
+    value["overwrite"] = flag(members, "overwrite") if "overwrite" in members else True
+    value["replaces"] = string(members, "replaces", required=False)
+    if value["replaces"] is not None and (value["overwrite"] or not LOG.fullmatch(value["replaces"])):
+        raise Refused("malformed", "replaces")
+    return value
+
+
 OWN = {
+    "attribute": attribute,
+    "typing": lambda members: one_of(members, {"true": True, "false": False}, "typing"),
     "joined": joined,
     "role": role,
     "lower_hand": lambda members: {"target": identifier(members, "target")[0], "heads": heads(members)},

@@ -49,6 +49,11 @@ def status(peer_id, name, online):
     return json_message({"sender": sender(peer_id, name), "body": word, "type": "status"})
 
 
+def typing(peer_id, name, is_typing):
+    word = "true" if is_typing else "false"
+    return json_message({"sender": sender(peer_id, name), "body": word, "type": "typing"})
+
+
 def hand(peer_id, name, raised):
     word = "true" if raised else "false"
     return json_message({"type": "raise_hand", "sender": sender(peer_id, name), "body": word})

@@ -35,6 +35,7 @@ package actor MembershipActor {
     for effect in machine.handle(event, at: SystemClock.now()) {
       switch effect {
       case .announce(let channel, let view): switchboard.notices(.member(channel, view))
+      case .typing(let channel, let peer, let isTyping): switchboard.notices(.typing(channel, peer, isTyping))
       case .persist(let channel, let record): switchboard.store.post(.member(channel, record))
       case .wake(let instant):
         if let wakeAt, wakeAt <= instant { break }

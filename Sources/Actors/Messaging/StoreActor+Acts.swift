@@ -16,7 +16,7 @@ extension StoreActor {
         guard let last = page.last else { return }
         cursor = last.cursor
         let entries = page.filter { authors?.contains($0.key.author) ?? true }
-          .compactMap { try? Entry(decoding: $0.bytes[...]) }
+          .compactMap { try? Entry(decoding: $0.bytes[...]) }.filter { Act.mayHoldActs($0) }
         if !entries.isEmpty { switchboard.post(.messaging(.actsStored(channel, entries))) }
       }
     } catch {
@@ -26,13 +26,26 @@ extension StoreActor {
 
   /// The newest entry of a log with a hand in it, its newest hidden one or one before: others may hold acts.
   func newestHand(_ newest: StoredEntry) throws(StoreError) -> Entry? {
-    let earlier = try store.hiddenEntries(
-      in: newest.channel, of: newest.key, before: newest.number, limit: newest.isKept ? 256 : 0)
-    for stored in [newest] + earlier {
-      guard let entry = try? Entry(decoding: stored.bytes[...]) else { continue }
-      if entry.items.contains(where: { $0.kind == RaiseHandKind.code }) { return entry }
+    if let entry = Self.hand(newest) { return entry }
+    let earlier = try store.hiddenEntries(in: newest.channel, of: newest.key, before: newest.number, limit: 256)
+    for stored in earlier {
+      if let entry = Self.hand(stored) { return entry }
     }
     return nil
+  }
+
+  private static func hand(_ stored: StoredEntry) -> Entry? {
+    guard let entry = try? Entry(decoding: stored.bytes[...]) else { return nil }
+    return entry.items.contains { $0.kind == RaiseHandKind.code } ? entry : nil
+  }
+
+  /// Some entries with attributes that are kept, and where to read on; nil: there are no more.
+  package func attributeEntries(
+    in channel: ChannelID, after cursor: UInt64
+  ) throws(StoreError) -> (entries: [Entry], next: UInt64?) {
+    let page = try store.keptEntries(in: channel, after: cursor, limit: Self.actsAtOnce)
+    let entries = page.compactMap { try? Entry(decoding: $0.bytes[...]) }.filter { AttributeAct.mayHold($0) }
+    return (entries, page.count < Self.actsAtOnce ? nil : page.last?.cursor)
   }
 
   /// How far an author's logs go that count, as the author of an act names them.

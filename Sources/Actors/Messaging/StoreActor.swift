@@ -122,7 +122,7 @@ package actor StoreActor {
         else { return nil }
         return StoredEntry(
           channel: channel, key: entry.key, number: entry.number, lamport: entry.lamport, isHidden: entry.isHidden,
-          isKept: Act.mayHoldActs(entry), bytes: bytes)
+          isKept: Act.isNeeded(entry), bytes: bytes)
       },
       message: { peer, isOwn, id, json in
         (try? SchemaMessage(decoding: json, author: isOwn ? me : peer))?.messageID == id

@@ -12,6 +12,9 @@ final class Chat {
   private var editor: LineEditor?
   private var isEnding = false
   private var whyEnded: Failure?
+  /// That the user writes is being said; and when it was last.
+  private var typing: Transfer?
+  private var typedAt: timespec?
   /// Sender and ID of messages that are on the screen already and will come, or came, as events too.
   private var shown: Set<String> = []
 
@@ -149,8 +152,21 @@ final class Chat {
       advance()
       if isEnding || Interruption.count > 0 { return false }
       let ready = client.wait(for: [STDIN_FILENO, Interruption.descriptor])
-      if ready.contains(STDIN_FILENO) { return true }
+      if ready.contains(STDIN_FILENO) {
+        if editor != nil { sayTyping() }
+        return true
+      }
     }
+  }
+
+  /// At most every three seconds; whether it arrives is no matter.
+  private func sayTyping() {
+    var now = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &now)
+    if let typedAt, now.tv_sec < typedAt.tv_sec + 3 { return }
+    guard typing == nil || typing?.outcome != nil else { return }
+    typedAt = now
+    typing = client.start("PUT", ["channels", channel, "typing"], body: ["typing": true])
   }
 
   private func advance() {

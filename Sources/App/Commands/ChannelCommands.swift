@@ -19,7 +19,8 @@ enum ChannelCommands {
   static func create(_ invocation: Invocation) throws {
     let name = try channelName(invocation)
     let client = try NodeClient(home: Home.path(invocation))
-    let answer = try client.call("POST", ["owned-channels"], body: .object([.init("name", .string(name))]))
+    let answer = try client.call(
+      "POST", ["owned-channels"], body: .object([.init("name", .string(name))] + type(invocation)))
     Terminal.line(
       invocation.isJSON ? answer.text : "Created \(name.escapedLine). You own it; others come in by invitation.")
   }
@@ -28,17 +29,21 @@ enum ChannelCommands {
     let name: String
     do { name = try ChannelName(given).text } catch { throw Failure(.badData, error.description) }
     let client = try NodeClient(home: Home.path(invocation))
-    var secret = try secret(for: name, invocation)
+    var secret = try secret(for: name, invocation) + type(invocation)
     if let key = invocation.value("--organiser") {
       secret.append(.init("organiser", .string(try TokenCommands.organiser(key).text)))
     }
     return try join(name, secret: secret, client)
   }
 
+  private static func type(_ invocation: Invocation) -> [JSON.Field] {
+    invocation.has("--room") ? [.init("type", "room")] : []
+  }
+
   private static func joinByLink(_ invocation: Invocation) throws -> JSON {
     let given = invocation[channelOrLink]
-    guard !["--open", "--passphrase-file", "--organiser"].contains(where: invocation.has) else {
-      throw Failure.usage("an invitation needs neither --open nor --passphrase-file nor --organiser")
+    guard !["--open", "--passphrase-file", "--organiser", "--room"].contains(where: invocation.has) else {
+      throw Failure.usage("an invitation needs none of --open, --passphrase-file, --organiser and --room")
     }
     let link: String
     if let path = invocation.value("--link-file") {
@@ -193,7 +198,8 @@ enum ChannelCommands {
   static func line(ofChannel channel: JSON) -> String {
     let name = channel["name"]?.string?.escapedLine ?? "?"
     let open = channel["open"]?.bool == true ? ", open to anyone" : ""
-    return "\(name)  (\(channel["online"]?.integer ?? 0) of \(channel["members"]?.integer ?? 0) online\(open))"
+    let room = channel["type"]?.string == "room" ? "room, " : ""
+    return "\(name)  (\(room)\(channel["online"]?.integer ?? 0) of \(channel["members"]?.integer ?? 0) online\(open))"
   }
 
   static func members(_ invocation: Invocation) throws {

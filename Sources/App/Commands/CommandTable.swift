@@ -2,7 +2,7 @@
 enum CommandTable {
   static let sections: [(title: String, commands: [Command])] = [
     ("Talk", [chat, send, tell, hand, history, search, watch]),
-    ("Channels", [create, invite, join, leave, channels, members, rotate]),
+    ("Channels", [create, invite, join, leave, channels, members, attributes, rotate]),
     ("Roles", [role, admin, mute, unmute, remove, ban, unban, transfer, lower, announce, close]),
     ("Files", [share, unshare, media, files, download, downloads]),
     ("The node", [up, page, down, status, id, passphrase, identity]),
@@ -124,10 +124,16 @@ enum CommandTable {
 
   // MARK: Channels
 
+  static let roomOption = Command.Option(
+    name: "--room", help: "a room: lively and lossy by choice; without it a group")
+
   static let create = Command(
-    name: "create", arguments: [.init("CHANNEL")], summary: "make a channel that you own; others come in by invitation",
+    name: "create", arguments: [.init("CHANNEL")], options: [roomOption],
+    summary: "make a channel that you own; others come in by invitation",
     details: "Nobody can guess its secret. A second channel of that name is another channel.",
-    examples: [.init("parley create physics", "and be in it")], run: ChannelCommands.create)
+    examples: [
+      .init("parley create physics", "and be in it"), .init("parley create stage --room", "a lively one, for many"),
+    ], run: ChannelCommands.create)
 
   static let invite = Command(
     name: "invite", arguments: [.init("CHANNEL")],
@@ -159,6 +165,7 @@ enum CommandTable {
       .init(
         name: "--link-file", value: "F", help: "join by the invitation in the first line of F; - for standard input"),
       .init(name: "--open", help: "an open channel: anyone who guesses its name can read it"),
+      roomOption,
       .init(
         name: "--passphrase-file", value: "F",
         help: "read the passphrase from the first line of F; - for standard input"),
@@ -176,6 +183,7 @@ enum CommandTable {
     examples: [
       .init("parley join team", "asks for the passphrase"),
       .init("parley join lobby --open", "anyone may join"),
+      .init("parley join stage --open --room", "a room: all who join say so"),
       .init("parley join team --passphrase-file ~/team.txt", "for scripts"),
       .init("parley join", "asks for the link of an invitation"),
       .init("parley join --link-file link.txt", "the link from a file"),

@@ -128,6 +128,8 @@ enum Presenter {
       let author = fingerprint(ofPeer: data["author"]?.string)
       let text = body.escapedText.split(separator: "\n", omittingEmptySubsequences: false).joined(separator: "\n    ")
       return Terminal.bold("· announcement\(place) by \(author): ") + text
+    case "attribute": return attribute(data, place: place)
+    case "typing": return typing(data, place: place)
     case "closed": return Terminal.dim("· \(channel) is closed: only its owner can still write in it")
     case "keys_changed":
       return Terminal.dim("· \(channel) has a new key (generation \(data["generation"]?.integer ?? 0))")

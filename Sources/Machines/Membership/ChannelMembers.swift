@@ -27,6 +27,7 @@ struct ChannelMembers: Equatable, Sendable {
   /// The newest raise_hand of each log.
   var hands: [LogKey: Hand] = [:]
   var isOwnHandRaised = false
+  var typing = TypingState()
   /// Of an owned channel.
   var governance: Governance?
   var digest = HeadsDigest(of: [:])
@@ -63,7 +64,8 @@ struct ChannelMembers: Equatable, Sendable {
   }
 
   func ownView(_ me: PeerID) -> MemberView {
-    MemberView(peer: me, displayName: displayName, isOnline: true, isHandRaised: isOwnHandRaised)
+    MemberView(
+      peer: me, displayName: displayName, isOnline: true, isHandRaised: isOwnHandRaised, run: instance)
   }
 
   mutating func remember(_ record: MemberRecord, _ now: Instant) {
@@ -197,7 +199,8 @@ struct ChannelMembers: Equatable, Sendable {
   /// When something here is due.
   mutating func nextDue() -> Instant {
     while let first = dues.first, !isDue(first) { requeueFirst() }
-    return dues.first.map { min($0.at, nextBeacon) } ?? nextBeacon
+    let due = dues.first.map { min($0.at, nextBeacon) } ?? nextBeacon
+    return typing.until.values.min().map { min($0, due) } ?? due
   }
 
   /// Whose turn it is, in order.

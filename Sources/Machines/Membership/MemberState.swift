@@ -86,7 +86,8 @@ struct MemberState: Equatable, Sendable {
   func view(_ peer: PeerID) -> MemberView? {
     guard isListed, let displayName else { return nil }
     return MemberView(
-      peer: peer, displayName: displayName, isOnline: isPresent, isHandRaised: isPresent && isHandRaised)
+      peer: peer, displayName: displayName, isOnline: isPresent, isHandRaised: isPresent && isHandRaised,
+      run: isPresent ? instance : nil)
   }
 }
 

@@ -7,11 +7,16 @@ package struct MemberView: Equatable, Sendable {
   package let displayName: DisplayName
   package let isOnline: Bool
   package let isHandRaised: Bool
-  package init(peer: PeerID, displayName: DisplayName, isOnline: Bool, isHandRaised: Bool) {
+  /// Of who is online: which run of it.
+  package let run: Instance?
+  package init(
+    peer: PeerID, displayName: DisplayName, isOnline: Bool, isHandRaised: Bool, run: Instance? = nil
+  ) {
     self.peer = peer
     self.displayName = displayName
     self.isOnline = isOnline
     self.isHandRaised = isHandRaised
+    self.run = run
   }
 }
 
@@ -35,6 +40,8 @@ package enum MembershipEvent: Equatable, Sendable {
   /// Signature and freshness are checked.
   case presenceHeard(ChannelID, Presence, overSession: Bool)
   case liveHeard(ChannelID, LiveObject)
+  /// Our user writes, or has stopped.
+  case typed(ChannelID, isTyping: Bool)
   case probed(ChannelID, PeerID, nonce: UInt64)
   case echoed(ChannelID, PeerID, nonce: UInt64)
   case suspected(ChannelID, PeerID, incarnation: UInt64)
@@ -60,6 +67,8 @@ package enum MembershipEvent: Equatable, Sendable {
 
 package enum MembershipEffect: Equatable, Sendable {
   case announce(ChannelID, MemberView)
+  /// Somebody else is writing, or not any more.
+  case typing(ChannelID, PeerID, Bool)
   case persist(ChannelID, MemberRecord)
   case wake(at: Instant)
   case tell(NodeEvent)

@@ -65,6 +65,7 @@ package struct MembershipMachine: Sendable {
     case .presenceHeard(let channel, let presence, let overSession):
       return heard(presence, channel, overSession, now)
     case .liveHeard(let channel, let live): return heard(live, channel, now)
+    case .typed(let channel, let isTyping): return typed(channel, isTyping, now)
     case .probed(let channel, let peer, let nonce): return probed(channel, peer, nonce, now)
     case .echoed(let channel, let peer, let nonce): return echoed(channel, peer, nonce, now)
     case .suspected(let channel, let peer, let incarnation): return suspected(channel, peer, incarnation, now)
@@ -230,9 +231,10 @@ package struct MembershipMachine: Sendable {
   private mutating func heard(_ live: LiveObject, _ channel: ChannelID, _ now: Instant) -> [MembershipEffect] {
     guard var member = channels[channel]?.members[live.author],
       member.instance == live.instance,
-      let message = try? SchemaMessage(decoding: live.json, author: live.author),
-      let status = message.content as? StatusKind
+      let message = try? SchemaMessage(decoding: live.json, author: live.author)
     else { return [] }
+    if let typing = message.content as? TypingKind { return heard(typing, live, channel, now) }
+    guard let status = message.content as? StatusKind else { return [] }
     let before = member.view(live.author)
     if status.isOnline {
       member.displayName = message.sender.displayName
@@ -343,6 +345,7 @@ package struct MembershipMachine: Sendable {
     }
     channels[channel]!.put(member, peer)
     var effects: [MembershipEffect] = []
+    if isLast, channels[channel]!.typing.forget(peer) { effects.append(.typing(channel, peer, false)) }
     if isFirst {
       let facts = PresenceFacts(digest: member.digest, head: member.head, lamport: member.lamport)
       effects.append(.tell(.messaging(.memberPresent(channel, peer, member.instance, facts))))

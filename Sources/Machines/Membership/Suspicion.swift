@@ -111,6 +111,7 @@ extension MembershipMachine {
         effects.append(beacon(channel, full: isBurst))
       }
       for peer in channels[channel]!.takeDue(now) { effects += woke(channel, peer, now) }
+      effects += typingDue(channel, now)
     }
     return effects
   }

@@ -26,17 +26,20 @@ extension MessagingMachine {
   }
 
   /// Places of entries that must not go because they are old: acts of those who may have a right, and what newcomers
-  /// say first. Others cannot fill the disk so.
+  /// say first. Others cannot fill the disk so. Attributes are kept until they can change nothing any more, which is
+  /// soon where there are many (`AttributeBook`).
   package func kept(of records: [MessagingRecord]) -> Set<Int> {
-    guard !governances.isEmpty else { return [] }
-    return Set(
+    Set(
       records.indices.filter { index in
-        guard case .entry(let channel, let entry) = records[index], let governance = governances[channel],
-          Act.mayHoldActs(entry)
-        else { return false }
-        return governance.candidates.contains(entry.key.author)
-          || entry.number <= MessagingRule.joinedWithin && entry.items.contains { $0.kind == JoinedKind.code }
+        guard case .entry(let channel, let entry) = records[index], entry.isHidden else { return false }
+        return AttributeAct.mayHold(entry) || isKept(entry, in: channel)
       })
+  }
+
+  private func isKept(_ entry: Entry, in channel: ChannelID) -> Bool {
+    guard let governance = governances[channel], Act.mayHoldActs(entry) else { return false }
+    return governance.candidates.contains(entry.key.author)
+      || entry.number <= MessagingRule.joinedWithin && entry.items.contains { $0.kind == JoinedKind.code }
   }
 
   /// Whom to talk to. Who is refused now may have been let in again by an act that is still on its way, and be the only

@@ -45,7 +45,8 @@ package struct ActHeads: Equatable, Sendable {
     var heads: [Head] = []
     for value in values {
       guard case .array(let pair) = value, pair.count == 2, case .string(let text) = pair[0],
-        let log = Self.log(text), case .integer(let number) = pair[1], number > 0, number <= Int64(Limit.counterMax)
+        let log = Instance(hexadecimal: text), case .integer(let number) = pair[1], number > 0,
+        number <= Int64(Limit.counterMax)
       else { throw .malformed(field: "heads", reason: "not pairs of a log and a number") }
       if let last = heads.last, last.log >= log { throw .malformed(field: "heads", reason: "not rising by log") }
       heads.append(Head(log: log, number: UInt64(number)))
@@ -53,18 +54,20 @@ package struct ActHeads: Equatable, Sendable {
     self.heads = heads
   }
 
-  /// 16 hexadecimal digits, lower case.
-  private static func log(_ text: String) -> Instance? {
-    let isHex = text.utf8.allSatisfy {
-      (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
-    }
-    guard text.utf8.count == 16, isHex else { return nil }
-    return UInt64(text, radix: 16).map { Instance($0) }
-  }
-
   var member: JSONMember {
     JSONMember(
       "heads", .array(heads.map { .array([.string($0.log.description), .integer(Int64($0.number))]) }))
+  }
+}
+
+extension Instance {
+  /// 16 hexadecimal digits, lower case.
+  init?(hexadecimal text: String) {
+    let isHex = text.utf8.allSatisfy {
+      (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
+    }
+    guard text.utf8.count == 16, isHex, let value = UInt64(text, radix: 16) else { return nil }
+    self.init(value)
   }
 }
 

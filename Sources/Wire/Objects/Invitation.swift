@@ -30,12 +30,11 @@ package enum InvitationError: Error, Equatable, Sendable, CustomStringConvertibl
 ///     parley://join/NAME#PAYLOAD
 ///
 /// where NAME is percent-encoded (RFC 3986, only unreserved characters stand for themselves, in upper case digits) and
-/// PAYLOAD the base32 of: version (1) ‖ founder (32) ‖ salt (16) ‖ generation (varint) ‖ secret (32) ‖ grant ‖
-/// check sum (4): the first bytes of BLAKE2b-256(`parley/1/link` ‖ name ‖ 0 ‖ all before it). One invitation has one
-/// link, in lower case, and the same with its payload in upper case, which is shorter as a QR code.
+/// PAYLOAD the base32 of: version (1: to a group, 2: to a room) ‖ founder (32) ‖ salt (16) ‖ generation (varint) ‖
+/// secret (32) ‖ grant ‖ check sum (4): the first bytes of BLAKE2b-256(`parley/1/link` ‖ name ‖ 0 ‖ all before it). One
+/// invitation has one link, in lower case, and the same with its payload in upper case, which is shorter as a QR code.
 package struct Invitation: Equatable, Sendable {
   package static let start = "parley://join/"
-  package static let version: UInt8 = 1
   package static let linkByteCountMax = 1_024
   private static let checkByteCount = 4
 
@@ -65,7 +64,7 @@ package struct Invitation: Equatable, Sendable {
 
   private var payload: [UInt8] {
     var out = ByteWriter(reserving: 256)
-    out.uint8(Self.version)
+    out.uint8(ownership.type == .room ? 2 : 1)
     out.bytes32(ownership.founder.value)
     out.raw(ownership.salt)
     out.varint(generation)
@@ -104,7 +103,9 @@ package struct Invitation: Equatable, Sendable {
     var reader = ByteReader(body)
     do throws(WireError) {
       let version = try reader.uint8("version")
-      guard version == Self.version else { throw WireError.outOfRange(field: "version", value: UInt64(version)) }
+      guard let type: ChannelType = [1: .group, 2: .room][version] else {
+        throw WireError.outOfRange(field: "version", value: UInt64(version))
+      }
       let founder = PeerID(try reader.bytes32("founder"))
       let salt = try reader.bytes(ChannelOwnership.saltByteCount, "salt")
       let generation = try reader.varint("generation")
@@ -114,7 +115,7 @@ package struct Invitation: Equatable, Sendable {
       let secret = try reader.bytes32("secret")
       let grant = try Grant(decoding: reader.rest)
       return Invitation(
-        name: name, ownership: ChannelOwnership(founder: founder, salt: salt)!, generation: generation,
+        name: name, ownership: ChannelOwnership(founder: founder, salt: salt, type: type)!, generation: generation,
         secret: secret, grant: grant)
     } catch {
       if case .outOfRange("version", let version) = error { throw .unknownVersion(UInt8(version)) }

@@ -1,0 +1,17 @@
+import ParleySealing
+import ParleyVocabulary
+
+extension Hub {
+  func remember(_ keys: ChannelKeys) {
+    state.withLock { $0.secrets[keys.id] = (keys.isOpen, keys.type) }
+    attributes.begin(keys.id, me, instance)
+  }
+  /// After a join that failed.
+  func forgetUnjoined(_ channel: ChannelID) {
+    let isUnjoined = state.withLock { state in
+      if state.channels[channel] == nil { state.secrets[channel] = nil }
+      return state.channels[channel] == nil
+    }
+    if isUnjoined { attributes.forget(channel) }
+  }
+}
