@@ -47,6 +47,7 @@ extension JSON {
     json = json.setting("cursor", to: .count(message.cursor))
     if let peer = message.peer { json = json.setting("peer", to: .string(peer.text)) }
     json = json.setting("delivered_to", to: .array(message.deliveredTo.map { .string($0.text) }))
+    if message.isMuted { json = json.setting("muted", to: .bool(true)) }
     self = json.setting("recognition", to: JSON(message.recognition))
   }
 

@@ -72,6 +72,9 @@ struct Fields {
     return text
   }
 
+  /// Whether it is there, be it null.
+  func names(_ name: String) -> Bool { members.contains { $0.name == name } }
+
   func has(_ name: String) -> Bool { value(name) != nil }
 
   func object(_ name: String) throws(Problem) -> [JSON.Field]? {

@@ -66,6 +66,10 @@ struct Router: Sendable {
     Route("PUT", "v1/channels/*/announcement") { router, request, parts in
       try await router.announce(parts[0], request)
     },
+    Route("GET", "v1/channels/*/settings") { router, _, parts in try await router.settings(parts[0]) },
+    Route("PUT", "v1/channels/*/settings") { router, request, parts in try await router.set(parts[0], request) },
+    Route("GET", "v1/peers/*/settings") { router, _, parts in try await router.peerSettings(parts[0]) },
+    Route("PUT", "v1/peers/*/settings") { router, request, parts in try await router.setPeer(parts[0], request) },
     Route("GET", "v1/channels/*/attributes") { router, _, parts in try await router.attributes(parts[0]) },
     Route("PUT", "v1/channels/*/attributes") { router, request, parts in
       try await router.setAttribute(parts[0], request)

@@ -1,5 +1,7 @@
+import ParleyMachines
 import ParleySealing
 import ParleyVocabulary
+import ParleyWire
 
 extension Hub {
   func remember(_ keys: ChannelKeys) {
@@ -13,5 +15,15 @@ extension Hub {
       return state.channels[channel] == nil
     }
     if isUnjoined { attributes.forget(channel) }
+  }
+}
+
+extension RefusalReason {
+  init(_ reason: ChannelRefusal) {
+    switch reason {
+    case .removed: self = .removed
+    case .banned: self = .banned
+    case .notAdmitted: self = .notAdmitted
+    }
   }
 }

@@ -56,6 +56,7 @@ final class Hub: Sendable {
   let people = People()
   let tokens = Tokens()
   let attributes = AttributeShelf()
+  let wishes = Wishes()
   let me: PeerID
   let instance: Instance
   let state = Mutex(State())
@@ -125,20 +126,12 @@ final class Hub: Sendable {
     case .keysChanged(let channel, let generation):
       if let name = name(of: channel) { emit(.keysChanged(name, generation: generation.number)) }
     case .refused(let channel, let peer, let reason):
-      if let name = name(of: channel) { emit(.refused(name, by: peer, Self.reason(reason))) }
+      if let name = name(of: channel) { emit(.refused(name, by: peer, RefusalReason(reason))) }
     case .trouble(let text): trouble(text)
     }
   }
 
   private func name(of channel: ChannelID) -> ChannelName? { state.withLock { $0.channels[channel]?.name } }
-
-  private static func reason(_ reason: ChannelRefusal) -> RefusalReason {
-    switch reason {
-    case .removed: .removed
-    case .banned: .banned
-    case .notAdmitted: .notAdmitted
-    }
-  }
 
   private func changed(to new: LoginState, _ reason: String) {
     let mapped: ConnectionState =
@@ -365,13 +358,15 @@ final class Hub: Sendable {
     let sender = checked.sender
     var recognition = people.recognition(of: sender.peer, named: sender.displayName.text, in: channel?.id)
     recognition.add(word)
-    return Message(
+    var message = Message(
       channel: channel?.name, id: id, sender: sender.peer, senderName: sender.displayName.text,
       timestamp: checked.timestamp ?? "", body: Message.Body(checked.content),
       json: String(decoding: checked.encoded, as: UTF8.self), cursor: cursor, deliveredTo: deliveredTo, peer: peer,
       recognition: recognition,
       ext: checked.options.ext.map { String(decoding: JSONValue.object($0).encoded, as: UTF8.self) },
       replyTo: checked.options.replyTo.map { MessageReference($0) })
+    message.isMuted = sender.peer != me && wishes.isMuted(sender.peer, in: channel?.id)
+    return message
   }
 
   // MARK: Deliveries
@@ -466,6 +461,7 @@ final class Hub: Sendable {
           continue
         }
         state.cursor = message.cursor
+        guard isEchoed(message, state) else { continue }
         var isAwaited = false
         for subscriber in state.subscribers.values {
           if subscriber.isPaged { isAwaited = true } else { subscriber.offer(event) }

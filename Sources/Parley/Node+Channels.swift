@@ -36,6 +36,7 @@ extension Node {
 
   func enter(_ keys: ChannelKeys, _ engine: Engine) async throws(ParleyError) {
     hub.remember(keys)
+    keepHistory(of: keys.id, engine)
     await restoreTokens((keys.id, keys.name), engine)
     switchboard.links.post(.install(keys))
     if let ownership = keys.ownership {

@@ -46,7 +46,8 @@ extension Node {
           after: cursor, in: Set(joined.map(\.id)), peerMessages: name == nil, byteCountMax: 256 << 10)
         let names = Dictionary(uniqueKeysWithValues: joined.map { ($0.id, $0.name) })
         return Subscriber.Page(
-          messages: page.items.flatMap { hub.messages($0, names) }, through: page.through, isLast: page.isLast)
+          messages: hub.echoed(page.items.flatMap { hub.messages($0, names) }), through: page.through,
+          isLast: page.isLast)
       } catch {
         if error != .closed { hub.take(.trouble(error.description)) }
         return nil

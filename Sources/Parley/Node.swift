@@ -122,6 +122,7 @@ public actor Node {
     }
     self.engine = engine
     hub.people.restore((try? await engine.store.contacts()) ?? [])
+    hub.wishes.restore((try? await engine.store.settings()) ?? [])
     await engine.media.block(hub.people.blocked)
     if !Skeleton.knowsLooks {
       hub.take(.trouble("names are compared by their letters only, not by their looks: install ICU (libicu)"))

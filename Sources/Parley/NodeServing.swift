@@ -31,6 +31,12 @@ public protocol NodeServing: Sendable {
   /// Nodes heard in the last seconds whose channel is none of ours: explains an empty channel.
   func nodesHeardElsewhere() async -> Int
 
+  func settings(of name: ChannelName) async throws(ParleyError) -> ChannelSettings
+  func set(_ settings: ChannelSettings, of name: ChannelName) async throws(ParleyError)
+  /// `peer` as in `tell`.
+  func settings(ofPeer peer: String) async throws(ParleyError) -> PeerSettings
+  func set(_ settings: PeerSettings, ofPeer peer: String) async throws(ParleyError)
+
   // Channels with an owner. What each throws beside: `.notAllowed`, `.excluded`.
   func setRole(_ role: RoleAssignment, of peer: String, in name: ChannelName) async throws(ParleyError) -> PeerID
   func unmute(_ peer: String, in name: ChannelName) async throws(ParleyError) -> PeerID

@@ -138,6 +138,8 @@ public struct Message: Sendable, Equatable {
   public let recognition: Recognition
   /// Data of the application: the text of a JSON object. Hostile.
   public let ext: String?
+  /// Whether nobody is to be notified of it (`ChannelSettings.isMuted`, `PeerSettings.isMuted`).
+  public internal(set) var isMuted = false
   /// What it answers; may be a message that is not here.
   public let replyTo: MessageReference?
 

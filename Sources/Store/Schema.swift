@@ -177,6 +177,16 @@ enum Schema {
 
         PRAGMA user_version = 8;
         """),
+    Migration(
+      script: """
+        -- What the user set of channels and, where peer is 1, of people. No secret: other tables name them, too.
+        CREATE TABLE settings (
+          peer INTEGER NOT NULL, subject BLOB NOT NULL CHECK (length(subject) = 32),
+          name TEXT NOT NULL, value INTEGER NOT NULL,
+          PRIMARY KEY (peer, subject, name)) STRICT, WITHOUT ROWID;
+
+        PRAGMA user_version = 9;
+        """),
   ]
 
   /// Brings the file to the newest version, one transaction a step.

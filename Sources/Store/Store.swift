@@ -274,6 +274,7 @@ package final class Store {
     case .downloadProgress(let id, let bitmap): try setProgress(id, bitmap: bitmap)
     case .downloadRemove(let id): try removeDownload(id)
     case .contact(let contact): try set(contact)
+    case .setting(let setting): try set(setting)
     case .organiser(let channel, let key): try set(organiser: key, of: channel)
     case .token(let token, let countMax): try add(token, countMax: countMax)
     case .forgetChannel(let channel): try forget(channel)

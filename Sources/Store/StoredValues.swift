@@ -220,6 +220,8 @@ package enum StoreWrite: Sendable, Equatable {
   case downloadRemove(MediaID)
   /// What the user decided about somebody: replaces what was decided before.
   case contact(StoredContact)
+  /// What the user set of a channel or a person: replaces what was set before.
+  case setting(StoredSetting)
   /// Whose login tokens are believed in the channel; nil: nobody's.
   case organiser(ChannelID, OrganiserKey?)
   /// A login token that was accepted; of one person in one channel so many that last longest are kept.

@@ -48,6 +48,19 @@ struct StoreActorTests {
     executor.stop()
   }
 
+  @Test func settingHistoryKeptIsThatOfTheChannel() async throws {
+    let store = try await open(Retention(days: 30, entryCountMax: 1_000))
+    switchboard.store.post(contentsOf: [
+      .write(batch: 1, records(1...500)), .retain(garden, Retention(days: 30, entryCountMax: 100)),
+    ])
+    switchboard.store.close()
+    await store.run()
+    let history = try await store.history(of: garden, before: nil, limit: 5_000).entries
+    #expect(history.map(\.entry.number) == (401...500).reversed().map(UInt64.init))
+    await store.close()
+    executor.stop()
+  }
+
   /// Entries of others are told at once and synced together; what somebody waits for is synced before it is told.
   @Test func whatNobodyWaitsForIsSyncedApart() async throws {
     let store = try await open(Retention(days: 30, entryCountMax: 1_000))

@@ -142,6 +142,23 @@ final class FakeNode: NodeServing {
   }
   func nodesHeardElsewhere() async -> Int { 3 }
 
+  func settings(of name: ChannelName) async throws(ParleyError) -> ChannelSettings {
+    try note("settings \(name)")
+    return ChannelSettings()
+  }
+  func set(_ settings: ChannelSettings, of name: ChannelName) async throws(ParleyError) {
+    let (days, entries) = (settings.historyDays ?? 0, settings.historyEntryCountMax ?? 0)
+    try note(
+      "set \(name) \(settings.isMuted) \(settings.includesOwnMessages) \(settings.sendsReceipts) \(days) \(entries)")
+  }
+  func settings(ofPeer peer: String) async throws(ParleyError) -> PeerSettings {
+    try note("settings of \(peer)")
+    return PeerSettings()
+  }
+  func set(_ settings: PeerSettings, ofPeer peer: String) async throws(ParleyError) {
+    try note("set of \(peer) \(settings.isMuted) \(settings.includesOwnMessages) \(settings.sendsReceipts)")
+  }
+
   func attributes(of name: ChannelName) async throws(ParleyError) -> [ChannelAttribute] {
     try note("attributes \(name)")
     return [

@@ -48,6 +48,8 @@ extension StoreActor {
     return (entries, page.count < Self.actsAtOnce ? nil : page.last?.cursor)
   }
 
+  package func settings() throws(StoreError) -> [StoredSetting] { try store.settings() }
+
   /// How far an author's logs go that count, as the author of an act names them.
   package func heads(
     of author: PeerID, in channel: ChannelID, lamportMax: UInt64

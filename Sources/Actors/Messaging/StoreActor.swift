@@ -20,6 +20,8 @@ package enum StoreMail: Sendable {
   case tellHidden(ChannelID)
   /// It is time to look for what is too old.
   case prune
+  /// How much is kept of this channel from now on.
+  case retain(ChannelID, Retention)
   /// Writes may have rested long enough for indexing.
   case index
   /// What was committed may not be on the disk.
@@ -31,20 +33,22 @@ package enum StoreMail: Sendable {
 package actor StoreActor {
   private let executor: ThreadExecutor
   let switchboard: Switchboard
-  private var opened: Store?
+  var opened: Store?
   private let path: String
   private let checks: SalvageChecks
   private let seal: (any StoreSeal)?
   /// What the disk refused last; nil while all is well. Told when it changes, not each time.
   private var refusal: StoreError?
   private let me: PeerID
-  private let retention: Retention
-  private let wake: @Sendable (Instant) -> Void
+  let retention: Retention
+  /// Of channels for which the user wishes something else.
+  var retentions: [ChannelID: Retention] = [:]
+  let wake: @Sendable (Instant) -> Void
   let wakeIndexing: @Sendable (Instant) -> Void
   /// Channels in which there may be something to prune, in the order in which they were noticed.
-  private var toPrune: [ChannelID] = []
+  var toPrune: [ChannelID] = []
   /// When pruning may go on: what was read for a join is made use of first.
-  private var pruneFrom = Instant(microseconds: 0)
+  var pruneFrom = Instant(microseconds: 0)
   /// A sync failed: nothing counts as kept until all of the log is in the file.
   private var isSyncBroken = false
   /// Indexing failed; it rests until somebody searches.
@@ -165,6 +169,7 @@ package actor StoreActor {
       case .loadActs(let channel, let authors): loadActs(channel, of: authors)
       case .tellHidden(let channel): tellHidden(channel)
       case .prune: pruneEverything()
+      case .retain(let channel, let retention): retain(channel, retention)
       case .index: isIndexingAsked = false
       case .syncFailed(let error): syncFailed(error)
       }
@@ -253,7 +258,7 @@ package actor StoreActor {
     switchboard.notices(.disk(error.description))
   }
 
-  private func report(_ error: StoreError) { switchboard.notices(.trouble(error.description)) }
+  func report(_ error: StoreError) { switchboard.notices(.trouble(error.description)) }
 
   private static func write(_ record: MessagingRecord, isKept: Bool) -> StoreWrite {
     switch record {
@@ -412,66 +417,6 @@ package struct LogDelivery: Sendable, Equatable {
   package let log: Instance
   package let peer: PeerID
   package let number: UInt64
-}
-
-// MARK: Pruning
-
-extension StoreActor {
-  static let pruneFirst = Span.seconds(10)
-  static let pruneEvery = Span.seconds(3_600)
-  static let pruneAfterJoin = Span.seconds(10)
-
-  /// Of every channel, also of those that were left.
-  private func pruneEverything() {
-    guard opened?.readOnlyReason == nil else { return wake(SystemClock.now() + Self.pruneEvery) }
-    let now = SystemClock.now()
-    wake(now < pruneFrom ? pruneFrom : now + Self.pruneEvery)
-    guard now >= pruneFrom else { return }
-    do {
-      for channel in try store.channels() where !toPrune.contains(channel) { toPrune.append(channel) }
-    } catch {
-      report(error)
-    }
-  }
-
-  /// A hundredth over what is kept is let gather, so that there is work for a step.
-  private func noteSurplus(in writes: [StoreWrite]) {
-    var seen: Set<ChannelID> = []
-    for case .entry(let entry) in writes where seen.insert(entry.channel).inserted {
-      guard let count = try? store.entryCount(in: entry.channel),
-        count > retention.entryCountMax + retention.entryCountMax / 100, !toPrune.contains(entry.channel)
-      else { continue }
-      toPrune.append(entry.channel)
-    }
-  }
-
-  /// Step by step as long as nothing waits. Where so much comes that something always waits, one step is made for each
-  /// batch once a channel is a tenth over: it cannot grow without end.
-  private func pruneWhileIdle() {
-    while let channel = toPrune.first {
-      guard SystemClock.now() >= pruneFrom else { return wake(pruneFrom) }
-      let count = (try? store.entryCount(in: channel)) ?? 0
-      let isPressing = count > retention.entryCountMax + retention.entryCountMax / 10
-      guard isPressing || switchboard.store.isEmpty else { return }
-      prune(channel)
-      if isPressing, !switchboard.store.isEmpty { return }
-    }
-  }
-
-  private func prune(_ channel: ChannelID) {
-    do {
-      let step = try store.prune(channel, keeping: retention)
-      if step.isDone { toPrune.removeFirst() }
-      if !step.floors.isEmpty {
-        let floors = step.floors.map { LogFloor(key: $0.key, floor: $0.floor) }
-        switchboard.post(.messaging(.pruned(channel, floors)))
-      }
-    } catch {
-      // A full disk has no room for the log of a deletion either: the next hour, or the next surplus, tries again.
-      toPrune.removeFirst()
-      report(error)
-    }
-  }
 }
 
 /// Opens the store where it will be used, so that no other thread ever touches it.

@@ -2,7 +2,7 @@
 enum CommandTable {
   static let sections: [(title: String, commands: [Command])] = [
     ("Talk", [chat, send, tell, hand, history, search, watch]),
-    ("Channels", [create, invite, join, leave, channels, members, attributes, rotate]),
+    ("Channels", [create, invite, join, leave, channels, members, attributes, settings, rotate]),
     ("Roles", [role, admin, mute, unmute, remove, ban, unban, transfer, lower, announce, close]),
     ("Files", [share, unshare, media, files, download, downloads]),
     ("The node", [up, page, down, status, id, passphrase, identity]),
