@@ -91,15 +91,16 @@ class SwiftPeer:
 
 class PythonPeer:
     kind = "Python"
+    program = ("-m", "parley_peer")
 
-    def __init__(self, lan, host, name, suites="aesgcm,chachapoly"):
+    def __init__(self, lan, host, name, suites="aesgcm,chachapoly", options=()):
         self.lan, self.name, self.host = lan, name, host
         self.home = lan.folder / f"python{host}"
         self.log = open(f"{self.home}.log", "wb")
         # `ip netns exec` becomes the peer, so the process is the peer's.
         self.process = subprocess.Popen(
-            ["ip", "netns", "exec", lan.namespace(host), PYTHON, "-m", "parley_peer", "--home", str(self.home),
-             "--name", name, "--interface", "eth0", "--suites", suites],
+            ["ip", "netns", "exec", lan.namespace(host), PYTHON, *self.program, "--home", str(self.home),
+             "--name", name, "--interface", "eth0", "--suites", suites, *options],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, cwd=ROOT / "Peers" / "Python")
         lan.processes.append(self.process)
         self.lines, self.arrived, self.asked, self.has_ended = [], threading.Condition(), 0, False
