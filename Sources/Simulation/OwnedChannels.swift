@@ -8,7 +8,9 @@ struct SimulatedKeyring {
     let id: GenerationID
     let secret: Bytes32
     let signed: Signed
-    var author: PeerID? { (try? GenerationStatement(decoding: signed.object[...]))?.author }
+    private var statement: GenerationStatement? { try? GenerationStatement(decoding: signed.object[...]) }
+    var author: PeerID? { statement?.author }
+    var excluded: [PeerID] { statement?.excluded ?? [] }
   }
 
   let founder: PeerID
@@ -123,7 +125,10 @@ extension SimulatedNetwork {
 extension SimulatedProcess {
   /// What the machine is told of a channel that it opens.
   static func restoring(_ channel: ChannelID, _ ring: SimulatedKeyring) -> [LinksEvent] {
-    let known = ring.ordered.map { KnownGeneration(id: $0, author: ring.known[$0]!.author) }
+    let known = ring.ordered.map { id in
+      let generation = ring.known[id]!
+      return KnownGeneration(id: id, author: generation.author, excluded: generation.excluded)
+    }
     let restored = LinksEvent.generationsRestored(channel, founder: ring.founder, known)
     return [restored] + (ring.trust.map { [.trustChanged(channel, $0)] } ?? [])
   }
@@ -141,9 +146,7 @@ extension SimulatedProcess {
 
   private func add(_ generation: SimulatedKeyring.Generation, _ channel: ChannelID, from peer: PeerID?) {
     node.keyrings[channel]?.known[generation.id] = generation
-    let statement = try? GenerationStatement(decoding: generation.signed.object[...])
-    let known = KnownGeneration(
-      id: generation.id, author: generation.author, excluded: statement?.excluded ?? [])
+    let known = KnownGeneration(id: generation.id, author: generation.author, excluded: generation.excluded)
     post(.links(.generationAdded(channel, known, from: peer)))
   }
 

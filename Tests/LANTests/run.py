@@ -16,7 +16,7 @@ MODULES = ["test_main_job", "test_secrecy", "test_loss", "test_durability", "tes
            "test_members_gone_bad", "test_hostile_holders",
            "test_media", "test_memory", "test_home", "test_disk", "test_interfaces", "test_chat", "test_since",
            "test_network_changes", "test_backpressure", "test_landing", "test_folders",
-           "test_downloads", "test_keys", "test_passphrase"]
+           "test_downloads", "test_keys", "test_roles", "test_copies", "test_passphrase"]
 # Seconds after which a test that waits for something without a deadline is ended.
 TEST_SECONDS_MAX = int(os.environ.get("PARLEY_TEST_SECONDS") or (1500 if harness.LONG else 300))
 

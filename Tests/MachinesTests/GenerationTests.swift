@@ -96,6 +96,54 @@ extension Links {
   #expect(links.effects == [])
 }
 
+/// What lets him in again can only come from himself: he has the secret that was made to be without him, so somebody gave
+/// it to him since.
+@Test func whoWasRemovedIsHeardWithASecretThatWasMadeToBeWithoutThem() {
+  let removed = ChannelTrust(rotators: [ana], members: [cho], refused: [ben: .removed])
+  var links = owned()
+  links.meetBen(provedBy: id(1))
+  links.handle(.generationAdded(garden, KnownGeneration(id: id(2), author: ana, excluded: [ben]), from: nil))
+  links.handle(.trustChanged(garden, removed))
+  // Under the one before nothing but silence.
+  links.handle(.datagramOpened(garden, run(2), from: address(2), [.entry([1])], under: id(1)))
+  #expect(links.effects == [])
+  links.meetBen(provedBy: id(1))
+  #expect(links.refusals == [.removed])
+  // Entries, and nothing else.
+  links.handle(.datagramOpened(garden, run(2), from: address(2), [.entry([1]), .whoHas([])], under: id(2)))
+  #expect(links.effects == [.tell(.messaging(.entryHeard(garden, [1], from: ben)))])
+  links.meetBen(provedBy: id(2))
+  #expect(links.refusals == [] && links.handedOver == [])
+  #expect(links.machine.trusts(ben, in: garden) == false)
+  // Nor is it handed on to him what comes next.
+  links.handle(.generationAdded(garden, KnownGeneration(id: id(3), author: ana), from: nil))
+  #expect(links.handedOver == [])
+}
+
+@Test func aBanIsNotLiftedByASecret() {
+  var links = owned()
+  links.meetBen(provedBy: id(1))
+  links.handle(.generationAdded(garden, KnownGeneration(id: id(2), author: ana, excluded: [ben]), from: nil))
+  links.handle(.trustChanged(garden, ChannelTrust(rotators: [ana], members: [cho], refused: [ben: .banned])))
+  links.handle(.datagramOpened(garden, run(2), from: address(2), [.entry([1])], under: id(2)))
+  #expect(links.effects == [])
+  links.meetBen(provedBy: id(2))
+  #expect(links.refusals == [.banned])
+}
+
+@Test func whoWasRemovedIsHeardAfterARestartToo() {
+  var links = Links()
+  links.handle(
+    .generationsRestored(
+      garden, founder: ana,
+      [KnownGeneration(id: id(2), author: ana, excluded: [ben]), KnownGeneration(id: id(1), author: ana)]))
+  links.handle(.trustChanged(garden, ChannelTrust(rotators: [ana], members: [cho], refused: [ben: .removed])))
+  links.meetBen(provedBy: id(1))
+  #expect(links.refusals == [.removed])
+  links.meetBen(provedBy: id(2))
+  #expect(links.refusals == [])
+}
+
 /// The acts that remove him are folded elsewhere, and may come here later than the wish for a new secret, and after
 /// older news.
 @Test func whoIsBeingRemovedGetsNothingBeforeItsActIsFolded() {

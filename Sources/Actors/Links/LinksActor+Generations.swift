@@ -9,7 +9,9 @@ extension LinksActor {
   func restoreGenerations(_ channel: ChannelID) {
     guard let channelKeys = keys[channel], let ownership = channelKeys.ownership else { return }
     let known = channelKeys.generations.map { generation in
-      KnownGeneration(id: generation.id, author: Self.statement(of: generation)?.1.author)
+      let statement = Self.statement(of: generation)?.1
+      return KnownGeneration(
+        id: generation.id, author: statement?.author, excluded: statement?.excluded ?? [])
     }
     // The one before it was replaced when it came. Of the first nothing says how old it is.
     let now = SystemClock.wallMilliseconds()
@@ -32,7 +34,7 @@ extension LinksActor {
       let object = GenerationStatement(author: identity.peerID, id: id, excluded: excluded).encoded
       return Signed(signature: sign(object, channel), object: object).encoded
     }
-    add(generation, to: channelKeys, by: identity.peerID, from: nil)
+    add(generation, to: channelKeys, by: identity.peerID, from: nil, excluding: excluded)
     if !isRotatingByHand { switchboard.notices(.keysDrawn(channel, generation.id)) }
   }
 

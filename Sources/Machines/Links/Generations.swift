@@ -77,6 +77,8 @@ struct OwnedChannel: Equatable, Sendable {
   var expected: [PeerID: ChannelRefusal] = [:]
   /// By which generation, where another one's statement said so.
   var expectedUntil: [PeerID: GenerationID] = [:]
+  /// The newest generation that was made to be without them.
+  var excludedBy: [PeerID: GenerationID] = [:]
   /// The newest generation that each peer is known to have.
   var held: [PeerID: GenerationID] = [:]
   /// In which session it was given to them: while that is all we know of it, they have it only if the session stands.
@@ -94,6 +96,16 @@ struct OwnedChannel: Equatable, Sendable {
 
   func isGood(_ peer: PeerID) -> Bool { trust?.members.contains(peer) ?? true }
   func refusal(of peer: PeerID) -> ChannelRefusal? { trust?.refused[peer] }
+  /// Who was removed and has a secret made to be without them was given it by an invitation since. The act that says so
+  /// can only come from them, so it is heard.
+  func isInvitedAgain(_ peer: PeerID, holding id: GenerationID?) -> Bool {
+    guard refusal(of: peer) == .removed, let id, let without = excludedBy[peer] else { return false }
+    return id >= without
+  }
+  mutating func note(_ generation: KnownGeneration) {
+    known[generation.id] = .some(generation.author)
+    for peer in generation.excluded { excludedBy[peer] = max(excludedBy[peer] ?? generation.id, generation.id) }
+  }
   func mayRotate(_ peer: PeerID) -> Bool { trust?.rotators.contains(peer) ?? (peer == founder) }
   func counts(_ id: GenerationID, by author: PeerID?) -> Bool {
     author.map { mayRotate($0) || trust?.confirmed.contains(id) == true } ?? true
@@ -123,7 +135,7 @@ extension LinksMachine {
     state.rotateAt = rotateEvery.map { every in
       age < every ? now + Span(microseconds: every.microseconds - age.microseconds) : now
     }
-    for generation in known { state.known[generation.id] = .some(generation.author) }
+    for generation in known { state.note(generation) }
     owned[channel] = state
     return [state.rotateAt, state.recallAt].compactMap { $0.map { .wake(at: $0) } }
   }
@@ -190,7 +202,7 @@ extension LinksMachine {
     _ generation: KnownGeneration, _ channel: ChannelID, from peer: PeerID?, _ now: Instant
   ) -> [LinksEffect] {
     guard owned[channel] != nil else { return [] }
-    owned[channel]!.known[generation.id] = .some(generation.author)
+    owned[channel]!.note(generation)
     if let peer { owned[channel]!.note(peer, holds: generation.id) }
     let effects = exclude(generation, channel, now) + settle(channel, now)
     // Received, but older than what we have: the giver lacks ours.
@@ -413,7 +425,9 @@ extension LinksMachine {
   ) -> (channels: [ChannelID], refusals: [LinksEffect]) {
     var refusals: [LinksEffect] = []
     let channels = facts.channels.filter { channel in
-      guard let reason = owned[channel]?.refusal(of: facts.peer) else { return true }
+      guard let state = owned[channel], let reason = state.refusal(of: facts.peer),
+        !state.isInvitedAgain(facts.peer, holding: facts.generations[channel])
+      else { return true }
       refusals.append(.sendFrame(link, .refused(channel, reason)))
       return false
     }

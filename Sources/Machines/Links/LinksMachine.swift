@@ -176,7 +176,10 @@ package struct LinksMachine: Sendable {
     var effects: [LinksEffect] = []
     var author = claims[instance]
     var introduced: PeerID?
-    if let author, !admits(author, to: channel) { return [] }
+    if let author, !admits(author, to: channel) {
+      guard owned[channel]?.isInvitedAgain(author, holding: generation) == true else { return [] }
+      frames.removeAll { !$0.holdsEntry }
+    }
     let isLate = isLate(generation, channel)
     if isLate, let author, let generation, owned[channel]!.held[author] != owned[channel]!.current {
       effects += noteLag(author, generation, nextCounter, in: channel, now)

@@ -23,6 +23,13 @@ struct LiveCosts: Equatable, Sendable {
 
 extension DatagramFrame {
   /// Whether a signature has to be checked for it. Parts of entries cost one when they are whole.
+  var holdsEntry: Bool {
+    switch self {
+    case .entry, .fragment: true
+    default: false
+    }
+  }
+
   var isSigned: Bool {
     switch self {
     case .presence, .live, .entry: true

@@ -342,7 +342,10 @@ extension LinksMachine {
   ) -> [LinksEffect] {
     guard var session = sessions[link] else { return [] }
     let new = Set(proven).intersection(channels).subtracting(session.channels)
-      .filter { admits(session.peer, to: $0) }
+      .filter { channel in
+        admits(session.peer, to: channel)
+          || owned[channel]?.isInvitedAgain(session.peer, holding: generations[channel]) == true
+      }
     guard !new.isEmpty else { return [] }
     session.channels.formUnion(new)
     sessions[link] = session
