@@ -96,8 +96,8 @@ extension Links {
   #expect(links.effects == [])
 }
 
-/// What lets him in again can only come from himself: he has the secret that was made to be without him, so somebody gave
-/// it to him since.
+/// What lets him in again can only come from himself: he has the secret that was made to be without him, so somebody
+/// gave it to him since.
 @Test func whoWasRemovedIsHeardWithASecretThatWasMadeToBeWithoutThem() {
   let removed = ChannelTrust(rotators: [ana], members: [cho], refused: [ben: .removed])
   var links = owned()
