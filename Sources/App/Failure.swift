@@ -5,6 +5,8 @@ import ParleyLocalAPI
 /// Why a command did not do what it was asked. The numbers are those of sysexits(3).
 struct Failure: Error, Equatable {
   enum Status: Int32 {
+    /// Nothing failed; what was asked about is not as it should be.
+    case notWell = 1
     case usage = 64
     case badData = 65
     case noInput = 66

@@ -66,6 +66,27 @@ static const unsigned char pictures_js[] = {
 static const unsigned char search_js[] = {
 #embed "../LocalAPI/Page/search.js"
 };
+static const unsigned char openapi_json[] = {
+#embed "../LocalAPI/Page/openapi.json"
+};
+static const unsigned char stream_js[] = {
+#embed "../LocalAPI/Page/stream.js"
+};
+static const unsigned char channels_js[] = {
+#embed "../LocalAPI/Page/channels.js"
+};
+static const unsigned char person_js[] = {
+#embed "../LocalAPI/Page/person.js"
+};
+static const unsigned char doctor_js[] = {
+#embed "../LocalAPI/Page/doctor.js"
+};
+static const unsigned char kinds_js[] = {
+#embed "../LocalAPI/Page/kinds.js"
+};
+static const unsigned char deeds_js[] = {
+#embed "../LocalAPI/Page/deeds.js"
+};
 
 static const struct parley_page_file files[] = {
     {"index.html", "text/html; charset=utf-8", index_html, sizeof index_html},
@@ -89,6 +110,13 @@ static const struct parley_page_file files[] = {
     {"join.js", "text/javascript; charset=utf-8", join_js, sizeof join_js},
     {"pictures.js", "text/javascript; charset=utf-8", pictures_js, sizeof pictures_js},
     {"search.js", "text/javascript; charset=utf-8", search_js, sizeof search_js},
+    {"openapi.json", "application/json", openapi_json, sizeof openapi_json},
+    {"stream.js", "text/javascript; charset=utf-8", stream_js, sizeof stream_js},
+    {"channels.js", "text/javascript; charset=utf-8", channels_js, sizeof channels_js},
+    {"person.js", "text/javascript; charset=utf-8", person_js, sizeof person_js},
+    {"doctor.js", "text/javascript; charset=utf-8", doctor_js, sizeof doctor_js},
+    {"kinds.js", "text/javascript; charset=utf-8", kinds_js, sizeof kinds_js},
+    {"deeds.js", "text/javascript; charset=utf-8", deeds_js, sizeof deeds_js},
 };
 
 const struct parley_page_file *parley_page_file_at(size_t index) {

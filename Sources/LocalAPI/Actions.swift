@@ -196,6 +196,7 @@ extension Router {
   func unshare(_ text: String) async throws -> Reply {
     let id = try mediaID(text)
     try await node.unshare(id)
+    Upload.remove(id, home: home)
     return .json(["media_id": .string(id.text)])
   }
 

@@ -70,7 +70,7 @@ extension Router {
     return announced
   }
 
-  private static func downloadID(_ text: String) throws(Problem) -> DownloadID {
+  static func downloadID(_ text: String) throws(Problem) -> DownloadID {
     guard let number = UInt64(text) else {
       throw .badRequest("a download's ID is a number: see parley downloads")
     }
@@ -94,7 +94,8 @@ extension JSON {
       "state": .string(state), "size": download.byteCount.map { .count($0) } ?? .null,
       "received": .count(download.doneByteCount), "rate": .count(download.bytesPerSecond),
       "seconds_left": download.secondsLeft.map { .count($0) } ?? .null, "sources": .count(download.sourceCount),
-      "path": path.map { .string($0) } ?? .null, "problem": failure.map { Problem($0).json } ?? .null,
+      "path": path.map { .string($0) } ?? .null, "opens": path.map { .bool(Desktop.opens($0)) } ?? .null,
+      "problem": failure.map { Problem($0).json } ?? .null,
     ]
   }
 }

@@ -5,6 +5,7 @@ import Synchronization
 /// What a call is answered with.
 enum Answer: Sendable {
   case json(JSON, status: UInt32 = 200, headers: [(name: String, value: String)] = [])
+  case text(String, type: String)
   case problem(Problem)
   case file(PageFile)
   /// A stream of server-sent events, or the bytes of a file.

@@ -24,6 +24,8 @@ package final class LocalServer: Sendable {
   private let downloadsFolder: String?
   private let keepAliveInterval: Duration
   private let registry = Registry()
+  /// Of this server and the one beside it.
+  package let times: RequestTimes
   private let arrivals: AsyncStream<(Exchange, [UInt8])>
   private let arrival: AsyncStream<(Exchange, [UInt8])>.Continuation
   private let daemon = Mutex<DaemonHandle?>(nil)
@@ -34,11 +36,13 @@ package final class LocalServer: Sendable {
 
   /// Listens at the socket from here on; requests are answered once `run` runs.
   package convenience init(
-    node: any NodeServing, home: String, pageAddress: String? = nil, keepAliveInterval: Duration = .seconds(15)
+    node: any NodeServing, home: String, pageAddress: String? = nil, keepAliveInterval: Duration = .seconds(15),
+    times: RequestTimes = RequestTimes()
   ) throws(LocalAPIError) {
     let (listener, path) = try SocketFile.listen(inHome: home)
     Upload.removeParts(inHome: home)
-    try self.init(node, home, listener, path: path, pageAddress: pageAddress, keepAliveInterval: keepAliveInterval)
+    try self.init(
+      node, home, listener, path: path, pageAddress: pageAddress, keepAliveInterval: keepAliveInterval, times: times)
   }
 
   /// Listens at a port of loopback, for browsers: nil is the port of last time, or else a free one. `downloadsFolder`:
@@ -50,14 +54,15 @@ package final class LocalServer: Sendable {
     let (door, listener) = try PageDoor.open(home: home, port: port)
     try self.init(
       node, home, listener, path: "", pageAddress: door.address, door: door, downloadsFolder: downloadsFolder,
-      keepAliveInterval: keepAliveInterval)
+      keepAliveInterval: keepAliveInterval, times: RequestTimes())
   }
 
   private init(
     _ node: any NodeServing, _ home: String, _ listener: Int32, path: String, pageAddress: String?,
-    door: PageDoor? = nil, downloadsFolder: String? = nil, keepAliveInterval: Duration
+    door: PageDoor? = nil, downloadsFolder: String? = nil, keepAliveInterval: Duration, times: RequestTimes
   ) throws(LocalAPIError) {
     self.node = node
+    self.times = times
     self.home = home
     self.door = door
     self.pageAddress = pageAddress
@@ -128,7 +133,8 @@ package final class LocalServer: Sendable {
         method: exchange.method, path: exchange.path, query: exchange.query, body: body,
         lastEventID: exchange.lastEventID, range: exchange.range, upload: exchange.upload)
       let router = Router(
-        node: node, downloadsFolder: downloadsFolder, pageAddress: pageAddress, isPage: door != nil)
+        node: node, downloadsFolder: downloadsFolder, pageAddress: pageAddress, isPage: door != nil, home: home,
+        times: times, streamCount: { [registry] in registry.streamCount })
       try await router.respond(to: request, on: exchange)
     } catch {
       exchange.complete(.problem(Problem(any: error)))
@@ -234,6 +240,8 @@ package final class LocalServer: Sendable {
     switch answer {
     case .json(let json, let status, let headers):
       return queue(json.bytes, status: status, type: "application/json", headers: headers, connection: connection)
+    case .text(let text, let type):
+      return queue(Array(text.utf8), status: 200, type: type, headers: [], connection: connection)
     case .file(let file):
       let response = MHD_create_response_from_buffer(
         file.bytes.count, UnsafeMutableRawPointer(mutating: file.bytes.baseAddress!), .RESPMEM_PERSISTENT)
@@ -277,7 +285,7 @@ package final class LocalServer: Sendable {
   private func queue(
     _ body: [UInt8], status: UInt32, type: String, headers: [(name: String, value: String)], connection: OpaquePointer
   ) -> MHD_Result {
-    let line = body + [UInt8(ascii: "\n")]
+    let line = body.last == UInt8(ascii: "\n") ? body : body + [UInt8(ascii: "\n")]
     let response = line.withUnsafeBytes {
       MHD_create_response_from_buffer($0.count, UnsafeMutableRawPointer(mutating: $0.baseAddress!), .RESPMEM_MUST_COPY)
     }

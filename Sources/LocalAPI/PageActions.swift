@@ -21,11 +21,20 @@ extension Router {
   /// Shares a file that comes as the body.
   func upload(_ name: String, _ request: Request) async throws -> Reply {
     guard let upload = request.upload else { throw Problem.badRequest("the body must be the file's bytes") }
-    let channel = try ChannelName(name)
-    let kind = try Self.kind(request.query.first { $0.name == "as" }?.value)
+    let channel: ChannelName
+    let kind: ShareKind?
+    do {
+      channel = try ChannelName(name)
+      kind = try Self.kind(request.query.first { $0.name == "as" }?.value)
+    } catch {
+      upload.discard()
+      throw error
+    }
     let path = try upload.finish()
     do {
-      return .json(JSON(try await node.share(path: path, as: kind, in: channel) { _ in }), status: 201)
+      let shared = try await node.share(path: path, as: kind, in: channel) { _ in }
+      upload.mark(shared.media.id)
+      return .json(JSON(shared), status: 201)
     } catch {
       upload.remove()
       throw error

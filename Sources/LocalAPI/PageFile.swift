@@ -18,6 +18,11 @@ struct PageFile: Sendable {
     return files
   }()
 
+  /// The description of the API (OpenAPI 3.1).
+  static var openAPI: String {
+    String(decoding: all.first { $0.name == "openapi.json" }!.bytes, as: UTF8.self)
+  }
+
   /// By its address.
   static func at(_ path: String) -> PageFile? {
     path == "/" ? all.first { $0.name == "index.html" } : all.first { "/" + $0.name == path }

@@ -29,6 +29,9 @@ final class Registry: Sendable {
 
   var isStopping: Bool { state.withLock { $0.isStopping } }
 
+  /// Event streams that are open.
+  var streamCount: Int { all.count { $0.exchange.outlet.map { $0.head == nil } ?? false } }
+
   var all: [Entry] { state.withLock { Array($0.entries.values) } }
 
   func stop() {

@@ -9,6 +9,11 @@ struct Router: Sendable {
   var pageAddress: String?
   /// Whether a browser asks: it may not name places of the disk.
   var isPage = false
+  /// Where uploads lie.
+  var home = ""
+  var times = RequestTimes()
+  /// How many event streams are open.
+  var streamCount: @Sendable () -> Int = { 0 }
 
   private struct Route: Sendable {
     let method: String
@@ -40,11 +45,15 @@ struct Router: Sendable {
     /// `pump` writes to the outlet until it returns or the client is gone; it is cancelled then.
     /// `work` goes on after the answer, until it is done or the node stops.
     case jsonThen(JSON, status: UInt32, work: @Sendable () async -> Void)
+    case text(String, type: String)
     case stream(pump: @Sendable (EventOutlet) async -> Void)
     case bytes(EventOutlet.Head, pump: @Sendable (EventOutlet) async -> Void)
   }
 
   private static let routes: [Route] = [
+    Route("GET", "metrics") { router, _, _ in await router.metrics() },
+    Route("GET", "v1/doctor") { router, _, _ in await router.doctor() },
+    Route("GET", "v1/openapi.json") { _, _, _ in .text(PageFile.openAPI, type: "application/json") },
     Route("GET", "v1/status") { router, _, _ in .json(JSON(await router.node.status())) },
     Route("GET", "v1/id") { router, _, _ in await router.identity() },
     Route("POST", "v1/down") { router, _, _ in await router.down() },
@@ -91,6 +100,12 @@ struct Router: Sendable {
     Route("DELETE", "v1/downloads/*") { router, request, parts in try await router.cancelDownload(parts[0], request) },
     Route("POST", "v1/downloads/*/pause") { router, _, parts in try await router.pause(parts[0]) },
     Route("POST", "v1/downloads/*/resume") { router, _, parts in try await router.resume(parts[0]) },
+    Route("POST", "v1/downloads/*/open") { router, _, parts in
+      try await router.openDownload(parts[0], isRevealing: false)
+    },
+    Route("POST", "v1/downloads/*/reveal") { router, _, parts in
+      try await router.openDownload(parts[0], isRevealing: true)
+    },
     Route("POST", "v1/downloads") { router, request, _ in try await router.download(request) },
     Route("GET", "v1/page") { router, _, _ in router.page() },
     Route("POST", "v1/channels/*/uploads") { router, request, parts in try await router.upload(parts[0], request) },
@@ -113,6 +128,9 @@ struct Router: Sendable {
     Route("GET", "v1/events") { router, request, _ in try await router.events(request) },
   ]
 
+  /// All of them: method and pattern, with `*` for what is named.
+  static var addresses: [String] { routes.map { "\($0.method) \($0.pattern)" } }
+
   private static let notForPages: Set = ["POST v1/down", "POST v1/channels/*/media", "GET v1/page"]
 
   func respond(to request: Request, on exchange: Exchange) async throws {
@@ -124,8 +142,12 @@ struct Router: Sendable {
         continue
       }
       if isPage, Self.notForPages.contains("\(route.method) \(route.pattern)") { throw Problem.notFromPage }
-      switch try await route.action(self, request, parts) {
+      let start = ContinuousClock.now
+      let reply = try await route.action(self, request, parts)
+      times.note("\(route.method) /\(route.pattern)", .now - start)
+      switch reply {
       case .json(let json, let status): exchange.complete(.json(json, status: status))
+      case .text(let text, let type): exchange.complete(.text(text, type: type))
       case .jsonThen(let json, let status, let work):
         exchange.complete(.json(json, status: status))
         await work()

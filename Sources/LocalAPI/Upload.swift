@@ -70,6 +70,23 @@ final class Upload: Sendable {
     return path
   }
 
+  /// Remembers on the disk under what it was shared: an empty file beside its folder, named by both.
+  func mark(_ media: MediaID) {
+    let descriptor = open("\(folder)/\(media.text).\(id)", O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    if descriptor >= 0 { close(descriptor) }
+  }
+
+  /// What came so and was shared as this goes. Files that are shared from elsewhere are their user's.
+  static func remove(_ media: MediaID, home: String) {
+    let folder = "\(home)/\(folderName)"
+    for mark in names(in: folder) where mark.hasPrefix("\(media.text).") {
+      let place = "\(folder)/\(mark.dropFirst(media.text.utf8.count + 1))"
+      for name in names(in: place) { unlink("\(place)/\(name)") }
+      rmdir(place)
+      unlink("\(folder)/\(mark)")
+    }
+  }
+
   /// What was finished and could not be shared goes, too.
   func remove() {
     unlink("\(folder)/\(id)/\(name.text)")
@@ -88,14 +105,20 @@ final class Upload: Sendable {
   /// What an earlier run was in the middle of.
   static func removeParts(inHome home: String) {
     let folder = "\(home)/\(folderName)"
-    guard let listing = opendir(folder) else { return }
+    for name in names(in: folder) where name.hasSuffix(".part") { unlink("\(folder)/\(name)") }
+  }
+
+  private static func names(in folder: String) -> [String] {
+    guard let listing = opendir(folder) else { return [] }
     defer { closedir(listing) }
+    var names: [String] = []
     while let entry = readdir(listing) {
       let name = withUnsafePointer(to: &entry.pointee.d_name) {
         $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
       }
-      if name.hasSuffix(".part") { unlink("\(folder)/\(name)") }
+      if name != ".", name != ".." { names.append(name) }
     }
+    return names
   }
 
   private static func trouble(_ path: String) -> Problem {

@@ -48,6 +48,7 @@ final class Hub: Sendable {
     var typing: [ChannelID: Set<PeerID>] = [:]
     /// Messages that were stored but are malformed: shown to nobody.
     var malformedCount = 0
+    var counts = Counts()
   }
 
   /// Media whose holders are remembered; asking again finds those of others.
@@ -456,6 +457,7 @@ final class Hub: Sendable {
   func emit(_ events: [NodeEvent]) {
     state.withLock { state in
       for event in events {
+        state.counts.note(event, me)
         guard case .message(let message) = event else {
           for subscriber in state.subscribers.values { subscriber.offer(event) }
           continue

@@ -127,14 +127,18 @@ extension Node {
     return summaries
   }
 
-  /// Online first, then offline; within each those with a raised hand first, then by name. Throws `.notInChannel`.
+  /// Online first, then offline; within each those with a raised hand first, in the order in which all members see
+  /// them raised, then by name. Throws `.notInChannel`.
   public func members(of name: ChannelName) async throws(ParleyError) -> [Member] {
     let engine = try await running()
     let joined = try channel(name)
     let members = await engine.membership.members(of: joined.id).map { hub.value($0, in: joined.id) }
+    let hands = members.lazy.filter(\.isHandRaised).map(\.peer)
+    let places = Dictionary(uniqueKeysWithValues: zip(hands, 0...))
     return members.sorted { a, b in
       if a.status != b.status { return a.status == .online }
       if a.isHandRaised != b.isHandRaised { return a.isHandRaised }
+      if let first = places[a.peer], let second = places[b.peer] { return first < second }
       return (a.displayName, a.peer) < (b.displayName, b.peer)
     }
   }

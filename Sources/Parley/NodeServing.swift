@@ -3,6 +3,10 @@
 public protocol NodeServing: Sendable {
   var peerID: PeerID { get async }
   func status() async -> NodeStatus
+  /// What the node counts and measures of itself.
+  func measures() async -> [Measure]
+  /// What works of the network and this machine, what does not, and what to try.
+  func diagnosis() async -> Diagnosis
   /// Leaves every channel properly and ends `run()`. Channels are joined again at the next start.
   func stop() async
 
@@ -26,7 +30,7 @@ public protocol NodeServing: Sendable {
   func rotate(_ name: ChannelName) async throws(ParleyError) -> UInt64
   func leave(_ name: ChannelName) async throws(ParleyError)
   func channels() async -> [ChannelSummary]
-  /// Online members first, then offline; within each by name.
+  /// Online members first, then offline; within each raised hands first, in the order of raising, then by name.
   func members(of name: ChannelName) async throws(ParleyError) -> [Member]
   /// Nodes heard in the last seconds whose channel is none of ours: explains an empty channel.
   func nodesHeardElsewhere() async -> Int

@@ -22,6 +22,9 @@ final class DatagramSocket: LoopHandle {
   private let interface: String
   /// What it is bound to.
   let address: Address
+  private(set) var sendFailureCount: UInt64 = 0
+  /// Of the newest that the system did not take.
+  private(set) var sendFailure: String?
 
   private var udp: UnsafeMutablePointer<uv_udp_t> { memory.assumingMemoryBound(to: uv_udp_t.self) }
 
@@ -137,7 +140,10 @@ final class DatagramSocket: LoopHandle {
       // uv_buf_t has no const; sending does not write to it.
       let base = UnsafeMutableRawPointer(mutating: bytes.baseAddress)?.assumingMemoryBound(to: CChar.self)
       var buffer = uv_buf_t(base: base, len: bytes.count)
-      _ = address.withSocketAddress { pointer, _ in uv_udp_try_send(udp, &buffer, 1, pointer) }
+      let result = address.withSocketAddress { pointer, _ in uv_udp_try_send(udp, &buffer, 1, pointer) }
+      guard result < 0 else { return }
+      sendFailureCount += 1
+      sendFailure = SocketError(action: "send", code: result).reason
     }
   }
 

@@ -96,6 +96,16 @@ final class Links {
     transport.wakeIfDue()
   }
 
+  var sendFailures: [String: SendFailures] {
+    var failures: [String: SendFailures] = [:]
+    for endpoint in endpoints {
+      guard let reason = endpoint.unicast.sendFailure else { continue }
+      failures[endpoint.local.interface, default: SendFailures(count: 0, reason: reason)].count +=
+        endpoint.unicast.sendFailureCount
+    }
+    return failures
+  }
+
   // MARK: datagrams and routes
 
   func multicast(_ datagram: [UInt8]) {

@@ -108,6 +108,11 @@ package final class UVTransport: Transport, @unchecked Sendable {
     return links?.states ?? []
   }
 
+  package var sendFailures: [String: SendFailures] {
+    loop.checkIsolated()
+    return links?.sendFailures ?? [:]
+  }
+
   // MARK: datagrams
 
   package func multicast(_ datagram: [UInt8]) {

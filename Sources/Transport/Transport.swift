@@ -50,6 +50,13 @@ package struct ReceivedBytes: @unchecked Sendable, Equatable {
   package init(_ bytes: [UInt8]) { memory = .own(bytes) }
   package init(borrowing bytes: UnsafeRawBufferPointer) { memory = .borrowed(bytes) }
 
+  package var count: Int {
+    switch memory {
+    case .own(let bytes): bytes.count
+    case .borrowed(let bytes): bytes.count
+    }
+  }
+
   package var copy: [UInt8] {
     switch memory {
     case .own(let bytes): bytes
@@ -86,6 +93,17 @@ package enum TransportEvent: Sendable, Equatable {
   case starved
   /// The moment given to `wake(at:)` has come.
   case woke
+}
+
+/// Datagrams that the system did not take.
+package struct SendFailures: Sendable, Equatable {
+  package var count: UInt64
+  /// Of the newest, for people.
+  package var reason: String
+  package init(count: UInt64, reason: String) {
+    self.count = count
+    self.reason = reason
+  }
 }
 
 package enum TransportError: Error, Sendable, Equatable, CustomStringConvertible {
@@ -127,6 +145,8 @@ package protocol Transport: AnyObject, Sendable {
   /// read it again at `.interfacesChanged`.
   var tcpPort: UInt16 { get }
   var interfaces: [InterfaceState] { get }
+  /// Datagrams that the system did not take, by interface.
+  var sendFailures: [String: SendFailures] { get }
 
   /// Sends one datagram on every interface in use. Best effort. It comes back to us too, from each.
   func multicast(_ datagram: [UInt8])
@@ -149,4 +169,8 @@ package protocol Transport: AnyObject, Sendable {
   /// Closes everything; the handler is not called again once this returns. Jobs on `executor` still run. May be called
   /// twice; a transport is not started again.
   func stop()
+}
+
+extension Transport {
+  package var sendFailures: [String: SendFailures] { [:] }
 }

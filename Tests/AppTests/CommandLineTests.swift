@@ -114,7 +114,7 @@ import Testing
         "tell", "hand", "share", "unshare", "media", "files", "download", "downloads", "watch", "history", "search",
         "chat", "verify", "block", "unblock", "contacts", "organiser", "token", "role", "admin", "mute", "unmute",
         "remove", "ban", "unban", "transfer", "lower", "announce", "close", "passphrase", "identity", "page",
-        "attributes", "settings",
+        "attributes", "settings", "doctor", "completion", "manual",
       ])
   }
 

@@ -2,14 +2,12 @@
 """Runs the tests of the page in Chromium, or those whose name contains one of the arguments; the last line is
 "N passed, N failed, N skipped". They build on one another: two people are in a channel after the first.
 PARLEY: the command to test (.build/release/parley); PARLEY_SCREENSHOTS: where pictures go (.build/screenshots);
-PARLEY_BROWSER_FILE_MB (200), PARLEY_BROWSER_MESSAGES (5000): sizes of what is shared and of the long channel.
+PARLEY_BROWSER_FILE_MB (200), PARLEY_BROWSER_MESSAGES (100000): sizes of what is shared and of the long channel.
 
 All of it runs in a network namespace with nothing but loopback, where that is permitted."""
 import os
 import pathlib
-import shutil
 import signal
-import subprocess
 import sys
 import time
 import traceback
@@ -17,27 +15,16 @@ import traceback
 HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "LANTests")]
 import test_looks  # noqa: E402
+import test_more  # noqa: E402
 import test_page  # noqa: E402
 import test_speed  # noqa: E402
 from conditions import Failure, Skip  # noqa: E402
+from run_isolated import isolated  # noqa: E402
 from stage import Stage  # noqa: E402
 from webdriver import Driver  # noqa: E402
 
-MODULES = [test_page, test_looks, test_speed]
+MODULES = [test_page, test_more, test_looks, test_speed]
 TEST_SECONDS_MAX = int(os.environ.get("PARLEY_TEST_SECONDS") or 300)
-
-
-def isolated():
-    """Goes on in a namespace that has only loopback; where that is not permitted, goes on here."""
-    if os.environ.get("PARLEY_ISOLATED"):
-        return
-    inside = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--net", "--map-root-user"]
-    if not shutil.which("unshare") or subprocess.run([*inside, "ip", "link", "set", "lo", "up"],
-                                                     capture_output=True).returncode != 0:
-        return
-    os.environ["PARLEY_ISOLATED"] = "1"
-    script = 'ip link set lo up && ip link set lo multicast on; exec "$@"'
-    os.execvp(inside[0], [*inside, "sh", "-c", script, "sh", sys.executable, __file__, *sys.argv[1:]])
 
 
 def too_long(signum, frame):
@@ -99,7 +86,7 @@ def main():
 if __name__ == "__main__":
     if trouble := test_looks.fetch() if not os.environ.get("PARLEY_ISOLATED") else None:
         print(f"      axe-core cannot be fetched: {trouble}")
-    isolated()
+    isolated(__file__)
     try:
         sys.exit(main())
     except KeyboardInterrupt:

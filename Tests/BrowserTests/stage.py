@@ -44,6 +44,9 @@ class Person:
         self.log = stage.folder / f"{self.home.name}.log"
         self.process = None
         self.browser = None
+        # Further options of parley up, and what its environment has besides.
+        self.options = []
+        self.environment = {}
         stage.people.append(self)
 
     def start(self):
@@ -51,7 +54,7 @@ class Person:
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
                 [PARLEY, "up", "--home", str(self.home), "--name", self.name, "--interface", "lo", "--json",
-                 "--downloads", str(self.downloads)],
+                 "--downloads", str(self.downloads), *self.options], env={**os.environ, **self.environment},
                 stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL)
         watchdog = threading.Timer(30, self.process.kill)
         watchdog.start()

@@ -74,6 +74,45 @@ def test_accessible_in_light_and_dark(stage):
     page.one("button[aria-label=Members]").click()
 
 
+def test_accessible_dialogs(stage):
+    source = axe()
+    person = stage.people[0]
+    page = person.browser
+    if not page.has(".rooms button", "club"):
+        raise Skip("there is no channel of its own: run all of it")
+    page.one(".rooms button", "club").click()
+    if not page.has(".panel-foot button"):
+        page.one("button[aria-label=Members]").click()
+    for width, dark in [(1200, False), (1200, True), (360, False)]:
+        page.emulate(width, 800 if width > 400 else 640, dark=dark)
+        mode = f"{width}-{'dark' if dark else 'light'}"
+        for name, button, text in [("person", "button[aria-label='More about Max']", None),
+                                   ("invite", ".panel-foot button", "Invite"), ("doctor", ".state-line", None),
+                                   ("keys", "button[aria-label=Keys]", None)]:
+            if width < 400 and name in ("person", "invite"):
+                if not page.has(".panel-foot button"):
+                    page.one("button[aria-label=Members]").click()
+            elif width < 400:
+                page.keys("Escape")
+                page.one("button[aria-label=Channels]").click()
+            page.one(button, text).click()
+            page.wait("dialog")
+            if name == "doctor":
+                page.wait("dialog .findings .mark")
+            if name == "invite":
+                page.one("dialog button[type=submit]").click()
+                page.wait("#invite-link")
+            check(page, f"{name}, {mode}", source)
+            wide = page.run("const box = document.querySelector('dialog'); return box.scrollWidth - box.clientWidth")
+            expect(wide <= 0, f"the dialog {name} is {wide} px too wide at {width} px")
+            person.shot(f"26-{name}-{mode}")
+            page.keys("Escape")
+            page.gone("dialog")
+    page.emulate(1200, 800)
+    page.keys("Escape")
+    page.one(".rooms button", "garden").click()
+
+
 def test_narrow_windows(stage):
     person = stage.people[0]
     page = person.browser

@@ -78,10 +78,11 @@ class Driver:
             raise DriverError(f"{method} {path}", value)
         return value
 
-    def browser(self, width=1200, height=800, language="en", dark=False):
+    def browser(self, width=1200, height=800, language="en", dark=False, trace=False):
+        """`trace`: keeps what Chromium's performance trace has of each page."""
         options = ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu",
                    f"--window-size={width},{height}", f"--lang={language}", f"--accept-lang={language}", *QUIET]
-        browser = Browser(self, options)
+        browser = Browser(self, options, trace)
         self.browsers.append(browser)
         browser.emulate(width, height, dark)
         return browser
@@ -90,11 +91,18 @@ class Driver:
 class Browser:
     """One window with cookies of its own."""
 
-    def __init__(self, driver, options):
+    def __init__(self, driver, options, trace=False):
         self.driver = driver
+        chrome = {"args": options}
+        logs = {"browser": "ALL"}
+        if trace:
+            logs["performance"] = "ALL"
+            chrome["perfLoggingPrefs"] = {
+                "enableNetwork": False, "enablePage": False, "bufferUsageReportingInterval": 60_000,
+                "traceCategories": "loading,blink.user_timing,toplevel,devtools.timeline"}
         started = driver.call("POST", "/session", {"capabilities": {"alwaysMatch": {
-            "browserName": "chrome", "goog:chromeOptions": {"args": options},
-            "goog:loggingPrefs": {"browser": "ALL"}, "timeouts": {"script": 60_000}}}})
+            "browserName": "chrome", "goog:chromeOptions": chrome, "goog:loggingPrefs": logs,
+            "timeouts": {"script": 60_000}}}})
         self.path = f"/session/{started['sessionId']}"
         self.is_open = True
 
@@ -172,6 +180,12 @@ class Browser:
         """What the page has complained of since the last call."""
         return [entry for entry in self.call("POST", "/se/log", {"type": "browser"})
                 if entry["level"] in ("SEVERE", "WARNING")]
+
+    def trace(self):
+        """The events of the performance trace since the last call."""
+        entries = self.call("POST", "/se/log", {"type": "performance"})
+        messages = [json.loads(entry["message"])["message"] for entry in entries]
+        return [message["params"] for message in messages if message["method"] == "Tracing.dataCollected"]
 
     def screenshot(self, path):
         path.parent.mkdir(parents=True, exist_ok=True)

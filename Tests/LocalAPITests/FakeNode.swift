@@ -327,3 +327,22 @@ private final class FakeBytes: MediaByteSource {
     }
   }
 }
+
+extension FakeNode {
+  func measures() async -> [Measure] {
+    var histogram = Histogram()
+    histogram.note(seconds: 0.003)
+    return [
+      .counts(
+        "parley_members", .gauge, "Members.", [([(name: "channel", value: "a\"b\\c\nd")], 2)]),
+      Measure("parley_store_commit_seconds", .histogram, "Commits.", [.init([], .histogram(histogram))]),
+    ]
+  }
+
+  func diagnosis() async -> Diagnosis {
+    Diagnosis(
+      interfaces: [.init(name: "lo", addresses: ["127.0.0.1"], sentCount: 4, returnedCount: 4)],
+      reached: [.init(peer: Self.ben, address: "127.0.0.1:4000")], unreachable: [],
+      findings: [.init(.problem, "disk_nearly_full", "1 MB is free", advice: "make room")])
+  }
+}

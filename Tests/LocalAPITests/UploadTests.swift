@@ -50,8 +50,7 @@ extension HTTPTests {
         let answer = try #require(client.response())
         #expect(answer.status == 201)
         #expect(answer.json?["media_id"]?.string == FakeNode.mediaID.text)
-        let path = try #require(files(below: "\(home)/uploads").first)
-        #expect(path.hasSuffix("/a b.bin"))
+        let path = try #require(files(below: "\(home)/uploads").first { $0.hasSuffix("/a b.bin") })
         #expect(node.calls == ["share \(path) file team"])
         #expect(content(of: path) == bytes)
       }

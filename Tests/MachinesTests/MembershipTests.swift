@@ -238,6 +238,19 @@ struct Members {
   #expect(members.list == "ana+ ben+")
 }
 
+@Test func raisedHandsComeInTheOrderOfRaising() {
+  var members = Members()
+  members.benComes()
+  members.handle(
+    .hiddenEntryStored(garden, entry(ben, run: run(2), 1, lamport: 9, bodies: [hand(ben, true)], isHidden: true)))
+  members.handle(
+    .hiddenEntryStored(garden, entry(ana, run: run(1), 1, lamport: 4, bodies: [hand(ana, true)], isHidden: true)))
+  #expect(members.machine.members(of: garden).map(\.peer) == [ana, ben])
+  members.handle(
+    .hiddenEntryStored(garden, entry(ana, run: run(1), 2, lamport: 11, bodies: [hand(ana, true)], isHidden: true)))
+  #expect(members.machine.members(of: garden).map(\.peer) == [ben, ana])
+}
+
 @Test func aHandBelongsToOneRun() {
   var members = Members()
   members.benComes()

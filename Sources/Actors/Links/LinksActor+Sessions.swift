@@ -90,6 +90,7 @@ extension LinksActor {
     }
     endOldest(of: session.peer, session.purpose, but: connection)
     byLink[connection.link] = connection
+    traffic.sessionOpened(with: connection.remote)
     let purpose = session.purpose
     let facts = SessionFacts(
       peer: session.peer, instance: session.instance, channels: channels, isInitiator: session.isInitiator,
@@ -123,9 +124,14 @@ extension LinksActor {
     connection.stage = .dialling(Self.placeholder)
     let (payloads, failure) = bytes.withUnsafeBytes { session.receiver.openAll($0) }
     connection.stage = .open(session)
+    let byteCount = UInt64(bytes.count)
     switch session.purpose {
-    case .chat: for payload in payloads { chat(connection, Array(payload)) }
-    case .media: media(connection, payloads)
+    case .chat:
+      traffic.chatBytesHeard += byteCount
+      for payload in payloads { chat(connection, Array(payload)) }
+    case .media:
+      traffic.mediaBytesHeard += byteCount
+      media(connection, payloads)
     }
     if failure != nil { transport.close(connection.id, afterWrites: false) }
   }
@@ -139,7 +145,12 @@ extension LinksActor {
     } catch {
       return transport.close(connection.id, afterWrites: false)
     }
-    if case .prove(let proofs) = message { check(proofs, connection) }
+    switch message {
+    case .prove(let proofs): check(proofs, connection)
+    case .want: traffic.wantsHeard += 1
+    case .entries(_, _, let entries, _): traffic.entriesRepaired += UInt64(entries.count)
+    default: break
+    }
     step(.sessionMessage(connection.link, message))
     let waitingCount = switchboard.messaging.count
     chatBacklog = waitingCount < BacklogRule.countToGoOn && !isHeldBack ? 0 : chatBacklog + payload.count
@@ -192,8 +203,15 @@ extension LinksActor {
     guard transport.queuedByteCount(connection.id) < byteCountMax else {
       return transport.close(connection.id, afterWrites: false)
     }
+    switch message {
+    case .want: traffic.wantsSent += 1
+    case .entries(_, _, let entries, _): traffic.entriesServed += UInt64(entries.count)
+    default: break
+    }
     do {
-      transport.write(try session.sender.seal(message.encoded), to: connection.id)
+      let sealed = try session.sender.seal(message.encoded)
+      transport.write(sealed, to: connection.id)
+      traffic.chatBytesSent += UInt64(sealed.count)
     } catch {
       switchboard.notices(.trouble("a session was closed: \(error)"))
       transport.close(connection.id, afterWrites: false)
@@ -205,6 +223,9 @@ extension LinksActor {
     halfOpen.removeAll { $0 == id }
     guard byLink[connection.link] === connection else { return }
     byLink[connection.link] = nil
+    if connection.session == nil, connection.purpose != nil {
+      traffic.dialFailed(connection.remote, reason, at: transport.now())
+    }
     linkClosed(connection.link, connection.session?.purpose ?? connection.purpose ?? .chat, reason)
   }
 
@@ -235,6 +256,7 @@ extension LinksActor {
     do {
       for message in messages { try session.sender.seal(appendingTo: &bytes) { message.append(to: &$0) } }
       transport.write(bytes, to: connection.id)
+      traffic.mediaBytesSent += UInt64(bytes.count)
       // Otherwise the transport says when enough has gone out.
       if transport.queuedByteCount(connection.id) == 0 {
         switchboard.media.post(.writable(link, queuedByteCount: 0))

@@ -34,6 +34,7 @@ package actor LinksActor {
   /// The header of the datagram whose frames are being handled: what is sealed for us inside was sealed with it.
   var currentHeader: ArraySlice<UInt8> = []
   var machineWake: Instant?
+  var traffic = Traffic()
   private var sleepers: [Sleeper: Instant] = [:]
   /// As they were told last.
   private var interfaceStates: [InterfaceState] = []
@@ -137,7 +138,7 @@ package actor LinksActor {
 
   private func happened(_ event: TransportEvent) {
     switch event {
-    case .datagram(let bytes, let address, _): datagram(bytes, address)
+    case .datagram(let bytes, let address, let interface): datagram(bytes, address, interface)
     case .accepted(let id, let remote): accepted(id, remote)
     case .connected(let id): connected(id)
     case .received(let id, let bytes): received(id, bytes)
@@ -202,16 +203,25 @@ package actor LinksActor {
 
   // MARK: Datagrams
 
-  private func datagram(_ bytes: [UInt8], _ address: Address) {
-    guard let header = DatagramHeader.parse(bytes), header.instance != instance,
-      let channel = tags.channel(header.tag, header.instance, keys, transport.now()),
-      let channelKeys = keys[channel],
+  private func datagram(_ bytes: [UInt8], _ address: Address, _ interface: String) {
+    guard let header = DatagramHeader.parse(bytes) else { return traffic.unknown(bytes, on: interface) }
+    guard header.instance != instance else { return traffic.returned(on: interface) }
+    let now = transport.now()
+    traffic.heard(bytes.count, from: address, on: interface, at: now)
+    guard let channel = tags.channel(header.tag, header.instance, keys, now) else {
+      traffic.datagramsForeign += 1
+      return
+    }
+    guard let channelKeys = keys[channel],
       let generation = channelKeys.generation(tag: header.tag, of: header.instance),
       let body = DatagramSealer.open(bytes, generation: generation),
       let frames = try? DatagramFrame.decodeAll(body)
     else { return }
     // Datagrams are let go while messaging has too much to do: whoever misses something asks for it.
-    guard switchboard.messaging.count < BacklogRule.datagramCountMax else { return }
+    guard switchboard.messaging.count < BacklogRule.datagramCountMax else {
+      traffic.datagramsDropped += 1
+      return
+    }
     currentHeader = bytes[..<DatagramHeader.byteCount]
     step(
       .datagramOpened(
@@ -255,9 +265,13 @@ package actor LinksActor {
   private func carryOut(_ effect: LinksEffect) {
     switch effect {
     case .multicast(let channel, let frames):
-      if let datagram = seal(channel, frames, nil) { transport.multicast(datagram) }
+      guard let datagram = seal(channel, frames, nil) else { break }
+      transport.multicast(datagram)
+      traffic.multicast(datagram.count, on: interfaceStates)
     case .unicast(let channel, let address, let frames, let direct):
-      if let datagram = seal(channel, frames, direct) { transport.send(datagram, to: address) }
+      guard let datagram = seal(channel, frames, direct) else { break }
+      transport.send(datagram, to: address)
+      traffic.unicast(datagram.count)
     case .verify(let channel, let claim, let address, let generation): verify(claim, channel, address, generation)
     case .openDirect(let channel, let sealed, let address, let author, let instance):
       guard let channelKeys = keys[channel],

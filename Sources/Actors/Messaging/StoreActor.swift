@@ -57,6 +57,8 @@ package actor StoreActor {
   var indexFrom = Instant(microseconds: 0)
   /// `.index` will be posted.
   var isIndexingAsked = false
+  /// How long writes took.
+  package private(set) var commitTimes = Histogram()
 
   package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
@@ -222,6 +224,7 @@ package actor StoreActor {
       isSyncBroken = false
     }
     let done: (cursors: [UInt64], isSynced: Bool)
+    let from = SystemClock.now()
     do throws(StoreError) {
       done = isAwaited ? (try store.apply(writes), true) : try store.commit(writes)
     } catch {
@@ -229,6 +232,7 @@ package actor StoreActor {
       try reopen()
       done = (try store.apply(writes), true)
     }
+    commitTimes.note(seconds: Double((SystemClock.now() - from).microseconds) / 1_000_000)
     if refusal != nil {
       refusal = nil
       switchboard.notices(.disk(nil))

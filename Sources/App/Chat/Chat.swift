@@ -9,6 +9,12 @@ final class Chat {
   private let ownID: String
   private let events: Transfer
   private var downloads: [Transfer] = []
+  /// How far they are.
+  private var progress: [ObjectIdentifier: JSON] = [:]
+  private let ownName: String
+  /// Whether it rings when somebody speaks of us.
+  private let rings: Bool
+  private var isMentioned = false
   private var editor: LineEditor?
   private var isEnding = false
   private var whyEnded: Failure?
@@ -28,8 +34,8 @@ final class Chat {
       Terminal.note("Started your node. Its log: \((client.home + "/node.log").escapedLine)")
     }
     try joinIfNeeded(channel, client, invocation)
-    let id = try client.call("GET", ["id"])["peer_id"]?.string ?? ""
-    let chat = Chat(client: client, channel: channel, ownID: id)
+    let me = try client.call("GET", ["id"])
+    let chat = Chat(client: client, channel: channel, me: me, rings: !invocation.has("--no-bell"))
     try chat.converse()
     guard started != nil else { return }
     if invocation.has("--down") {
@@ -70,10 +76,12 @@ final class Chat {
     return bytes
   }
 
-  private init(client: NodeClient, channel: String, ownID: String) {
+  private init(client: NodeClient, channel: String, me: JSON, rings: Bool) {
     self.client = client
     self.channel = channel
-    self.ownID = ownID
+    self.rings = rings
+    ownID = me["peer_id"]?.string ?? ""
+    ownName = me["display_name"]?.string ?? ""
     events = client.start("GET", ["events"])
   }
 
@@ -93,14 +101,14 @@ final class Chat {
       show(Presenter.members(try members()) + [Terminal.dim("/help lists what you can do; Ctrl-D leaves.")])
       // A cycle, which the end of this call breaks.
       editor = LineEditor(
-        prompt: "\(channel.escapedLine)> ", completions: ChatCommand.entries.map(\.name),
-        waitForInput: { self.waitForInput() })
+        prompt: "\(channel.escapedLine)> ", offer: { self.offer($0) }, waitForInput: { self.waitForInput() })
     }
     defer { editor = nil }
     while !isEnding {
       guard let line = editor != nil ? editor!.readLine() : readPlainLine() else { break }
       editor?.eraseEntered(line)
-      do throws(Failure) { try carryOut(ChatCommand(line)) } catch {
+      let text = editor == nil ? line : PasteFilter.text(of: line)
+      do throws(Failure) { try carryOut(ChatCommand(text)) } catch {
         if error == .interrupted { break }
         guard editor != nil else { throw error }
         show([error.message])
@@ -151,7 +159,9 @@ final class Chat {
     while true {
       advance()
       if isEnding || Interruption.count > 0 { return false }
-      let ready = client.wait(for: [STDIN_FILENO, Interruption.descriptor])
+      let descriptors = [STDIN_FILENO, Interruption.descriptor, WindowSize.descriptor].filter { $0 >= 0 }
+      let ready = client.wait(for: descriptors)
+      if ready.contains(WindowSize.descriptor) { editor?.followSize() }
       if ready.contains(STDIN_FILENO) {
         if editor != nil { sayTyping() }
         return true
@@ -172,6 +182,10 @@ final class Chat {
   private func advance() {
     client.advance()
     show(events.takeEvents().compactMap(line(for:)))
+    if isMentioned {
+      isMentioned = false
+      if editor != nil, rings { Terminal.raw("\u{07}") }
+    }
     for download in downloads {
       for event in download.takeEvents() { show(event, of: download) }
       if download.outcome != nil {
@@ -190,7 +204,11 @@ final class Chat {
     if let place, place != channel { return nil }
     switch event.type {
     case "message":
-      return shown.insert(key(of: event.data)).inserted ? Presenter.message(event.data, isChannelShown: false) : nil
+      guard shown.insert(key(of: event.data)).inserted else { return nil }
+      let line = Presenter.message(event.data, isChannelShown: false)
+      guard speaksOfMe(event.data) else { return line }
+      isMentioned = true
+      return Terminal.loud("» ") + line
     case "member": return event.data["self"]?.bool == true ? nil : Presenter.event(event, isChannelShown: false)
     case "delivered": return nil
     case "left":
@@ -202,8 +220,17 @@ final class Chat {
 
   private func show(_ event: StreamEvent, of download: Transfer) {
     switch event.type {
-    case "finished": show(["downloaded: \(event.data["path"]?.string?.escapedLine ?? "")"])
-    case "failed": show([Failure(problem: event.data).message])
+    case "started", "progress":
+      if event.type == "progress" { progress[ObjectIdentifier(download)] = event.data }
+      showProgress()
+    case "finished":
+      progress[ObjectIdentifier(download)] = nil
+      showProgress()
+      show(["downloaded: \(event.data["path"]?.string?.escapedLine ?? "")"])
+    case "failed":
+      progress[ObjectIdentifier(download)] = nil
+      showProgress()
+      show([Failure(problem: event.data).message])
     default: break
     }
   }
@@ -263,6 +290,8 @@ final class Chat {
       let media = try client.call("GET", ["channels", channel, "media"]).array ?? []
       show(media.isEmpty ? ["Nothing was shared here yet."] : media.map(MediaCommands.line(ofMedia:)))
     case .download(let what): try download(what)
+    case .organiser(let key): show([try organiser(key)])
+    case .token(let file): show([try token(file)])
     case .verify(let peer, let isConfirmed):
       let answer = try client.call(
         isConfirmed ? "POST" : "GET", ["peers", peer, "verification"], body: isConfirmed ? [:] : nil)
@@ -296,6 +325,65 @@ final class Chat {
     downloads.append(
       client.start(
         "POST", ["downloads"], body: ["media_id": .string(id), "folder": .string(Home.absolute("."))]))
+  }
+
+  private func speaksOfMe(_ message: JSON) -> Bool {
+    guard message["sender"]?["sender_id"]?.string != ownID, let body = message["body"]?.string else { return false }
+    return Mention.isMade(of: ownName, in: body)
+  }
+
+  private func offer(_ typed: String) -> Completions.Offer {
+    Completions.offer(
+      typed,
+      names: {
+        ((try? members()) ?? []).compactMap { $0["self"]?.bool == true ? nil : $0["display_name"]?.string }
+          .filter { $0 == $0.escapedLine && !$0.contains("\"") }
+      },
+      media: {
+        let media = (try? client.call("GET", ["channels", channel, "media"]).array) ?? []
+        return media.flatMap { [$0["file_name"]?.string, $0["media_id"]?.string] }.compactMap { $0 }
+          .filter { $0 == $0.escapedLine }
+      })
+  }
+
+  /// All that runs as one.
+  private func showProgress() {
+    guard let editor else { return }
+    let received = progress.values.reduce(0) { $0 + ($1["received"]?.number ?? 0) }
+    let size = progress.values.reduce(0) { $0 + ($1["size"]?.number ?? 0) }
+    let rate = progress.values.reduce(0) { $0 + ($1["rate"]?.number ?? 0) }
+    guard !progress.isEmpty, size > 0 else { return editor.show(note: nil) }
+    let left = rate >= 1 && received < size ? ", \(Presenter.duration((size - received) / rate)) left" : ""
+    let share = Int(min(1, received / size) * 100)
+    editor.show(note: "[\(share)% of \(Presenter.byteCount(size)), \(Presenter.byteCount(rate))/s\(left)]")
+  }
+
+  private func organiser(_ key: String) throws(Failure) -> String {
+    let answer =
+      key.isEmpty
+      ? try client.call("GET", ["channels", channel, "organiser"])
+      : try client.call(
+        "PUT", ["channels", channel, "organiser"],
+        body: ["organiser": key == "none" ? .null : .string(try TokenCommands.organiser(key).text)])
+    let now = answer["organiser"]?.string?.escapedLine
+    return Terminal.dim("· " + (now.map { "login tokens signed by \($0) are asked for" } ?? "no tokens are asked for"))
+  }
+
+  /// From a file: what is typed here is kept among the lines to go back to.
+  private func token(_ file: String) throws(Failure) -> String {
+    var answer: JSON
+    if file.isEmpty {
+      answer = try client.call("GET", ["token"])
+    } else {
+      do throws(ParleyError) {
+        let token = try LoginToken(try TokenCommands.text(from: Self.withHome(file)))
+        answer = ["token": .string(token.text)]
+      } catch { throw Failure(error) }
+      answer = try client.call("PUT", ["token"], body: answer)
+    }
+    guard answer["token"]?.string != nil else { return Terminal.dim("· no login token is in use: /token FILE") }
+    let (name, end) = (answer["name"]?.string?.escapedLine ?? "?", answer["exp"]?.string?.escapedLine ?? "?")
+    return Terminal.dim("· logged in as \(name) until \(end)")
   }
 
   private static func withHome(_ path: String) -> String {

@@ -14,6 +14,10 @@ enum ChatCommand: Equatable {
   case tell(peer: String, text: String)
   case verify(peer: String, isConfirmed: Bool)
   case block(peer: String, isBlocked: Bool)
+  /// Shows or changes whose login tokens are asked for; `none` for nobody's.
+  case organiser(String)
+  /// Shows the own token, or logs in with the one in a file.
+  case token(String)
   case help
   case quit
   /// Not understood; says why.
@@ -37,6 +41,8 @@ enum ChatCommand: Equatable {
     Entry(name: "/verify", form: "/verify PEER [confirm]", meaning: "digits to compare; confirm: they were the same"),
     Entry(name: "/block", form: "/block PEER", meaning: "see and hear nothing of somebody"),
     Entry(name: "/unblock", form: "/unblock PEER", meaning: "end that"),
+    Entry(name: "/organiser", form: "/organiser [KEY|none]", meaning: "whose login tokens are asked for here"),
+    Entry(name: "/token", form: "/token [FILE]", meaning: "your login token, or log in with the one in FILE"),
     Entry(name: "/help", form: "/help", meaning: "this list"),
     Entry(name: "/quit", form: "/quit", meaning: "leave the chat (Ctrl-D); you stay in the channel"),
   ]
@@ -75,6 +81,8 @@ enum ChatCommand: Equatable {
       } else {
         self = .wrong("/history N, with N from 1 to 10000")
       }
+    case "/organiser": self = .organiser(rest)
+    case "/token": self = .token(rest)
     case "/search": self = rest.isEmpty ? .wrong("/search WORDS") : .search(rest)
     case "/block", "/unblock":
       let peer = Self.firstWord(of: rest).word

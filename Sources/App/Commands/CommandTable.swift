@@ -5,7 +5,7 @@ enum CommandTable {
     ("Channels", [create, invite, join, leave, channels, members, attributes, settings, rotate]),
     ("Roles", [role, admin, mute, unmute, remove, ban, unban, transfer, lower, announce, close]),
     ("Files", [share, unshare, media, files, download, downloads]),
-    ("The node", [up, page, down, status, id, passphrase, identity]),
+    ("The node", [up, page, down, status, doctor, id, passphrase, identity, completion, manual]),
     ("Trust", [verify, block, unblock, contacts, organiser, token]),
   ]
   static let all = sections.flatMap(\.commands)
@@ -77,6 +77,36 @@ enum CommandTable {
     examples: [
       .init("parley status", "for reading"), .init("parley status --json", "for scripts"),
     ], run: NodeCommands.status)
+
+  static let doctor = Command(
+    name: "doctor", summary: "find out why nobody is heard: network, firewall, clock, disk",
+    details: """
+      Says of each interface what was sent, what of it came back, and who was heard, then what
+      that means and what to try. Asks the running node; sends nothing itself. The exit status
+      is 0 when all is well, and 1 when something is a problem.
+      """,
+    examples: [.init("parley doctor", "for reading"), .init("parley doctor --json", "for scripts")],
+    run: DoctorCommand.doctor)
+
+  static let completion = Command(
+    name: "completion", arguments: [.init("SHELL", .optional)],
+    options: [
+      .init(name: "--channels", help: "list the channels you are in, for the scripts"),
+      .init(name: "--peers", help: "list the people there, for the scripts"),
+      .init(name: "--media", help: "list the files shared there, for the scripts"),
+    ],
+    summary: "print what bash, zsh or fish needs to complete commands and names",
+    details: "Its first lines say into which file it goes.",
+    examples: [
+      .init("parley completion bash", "for bash"), .init("parley completion zsh", "for zsh"),
+      .init("parley completion fish", "for fish"),
+    ], run: Completion.completion)
+
+  static let manual = Command(
+    name: "manual", summary: "print the man page",
+    examples: [
+      .init("parley manual | man -l -", "read it")
+    ], run: Manual.manual)
 
   static let id = Command(
     name: "id", summary: "print your ID, which others may use to reach you with tell",
@@ -276,6 +306,7 @@ enum CommandTable {
       .init(name: "--open", help: "join it as an open channel, without asking"),
       .init(name: "--passphrase-file", value: "F", help: "join it with this passphrase, without asking"),
       .init(name: "--down", help: "end the node on quitting, if chat started it"),
+      .init(name: "--no-bell", help: "do not ring when somebody writes your name"),
     ],
     summary: "talk in a channel; starts a node if none runs",
     details: """

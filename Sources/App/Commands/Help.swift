@@ -86,6 +86,12 @@ enum Help {
     return zip(names, options).map { "  \(padded($0, to: width))  \($1.help)\n" }.joined()
   }
 
+  /// Of four digits at least.
+  static func hexadecimal(_ value: UInt32) -> String {
+    let digits = String(value, radix: 16, uppercase: true)
+    return String(repeating: "0", count: max(0, 4 - digits.count)) + digits
+  }
+
   static func padded(_ text: String, to width: Int) -> String {
     text + String(repeating: " ", count: max(0, width - text.columnCount))
   }

@@ -42,7 +42,8 @@ enum NodeCommands {
       // Before the socket, whose answers tell the page's address, but only where no node runs already.
       let page = try PageCommands.server(of: made.node, home: home, invocation)
       defer { page?.stop() }
-      let server = try LocalServer(node: made.node, home: home, pageAddress: page?.pageAddress)
+      let server = try LocalServer(
+        node: made.node, home: home, pageAddress: page?.pageAddress, times: page?.times ?? RequestTimes())
       defer { server.stop() }
       try await serve(made, [server] + (page.map { [$0] } ?? []), isJSON: invocation.isJSON)
     } catch let error as ParleyError {

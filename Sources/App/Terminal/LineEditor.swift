@@ -7,18 +7,24 @@ import Parley
 final class LineEditor {
   private var editor: OpaquePointer?
   private var past: OpaquePointer?
-  private let prompt: UnsafeMutablePointer<CChar>
-  private let promptColumnCount: Int
-  private let completions: [String]
+  private let name: String
+  private var prompt: UnsafeMutablePointer<CChar>
+  private var promptColumnCount: Int
+  /// Of the line up to the cursor.
+  private let offer: (String) -> Completions.Offer
+  private var filter = PasteFilter()
+  /// Read and not given to libedit yet.
+  private var waiting: [UInt8] = []
   /// Waits until a byte can be read; false when the reading must end.
   private let waitForInput: () -> Bool
   private var isReading = false
 
   /// Nil when libedit cannot use this terminal. `waitForInput` may call `show` meanwhile.
-  init?(prompt: String, completions: [String], waitForInput: @escaping () -> Bool) {
+  init?(prompt: String, offer: @escaping (String) -> Completions.Offer, waitForInput: @escaping () -> Bool) {
+    name = prompt
     self.prompt = strdup(prompt)
     promptColumnCount = prompt.columnCount
-    self.completions = completions
+    self.offer = offer
     self.waitForInput = waitForInput
     Self.chooseUTF8()
     editor = parley_edit_open(
@@ -28,9 +34,12 @@ final class LineEditor {
       { editor, _ in LineEditor.of(editor).complete() })
     guard let editor else { return nil }
     past = parley_edit_history(editor, 500)
+    WindowSize.watch()
+    Terminal.raw(PasteFilter.on)
   }
 
   deinit {
+    if editor != nil { Terminal.raw(PasteFilter.off) }
     if let editor { parley_edit_close(editor) }
     if let past { parley_edit_forget(past) }
     free(prompt)
@@ -68,6 +77,28 @@ final class LineEditor {
       .joined(separator: "\r\n")
     guard isReading, let editor else { return Terminal.raw(text + "\r\n") }
     Terminal.raw(goingToStart(of: editor) + text + "\r\n")
+    parley_edit_redraw(editor)
+  }
+
+  /// Shows something in front of the prompt, or nothing, such as how far a download is.
+  func show(note: String?) {
+    let text = (note.map { $0 + " " } ?? "") + name
+    guard text != String(cString: prompt) else { return }
+    let start = isReading ? editor.map(goingToStart) : nil
+    free(prompt)
+    prompt = strdup(text)
+    promptColumnCount = text.columnCount
+    guard let start, let editor else { return }
+    Terminal.raw(start)
+    parley_edit_redraw(editor)
+  }
+
+  /// The window has another size: the line is wrapped anew.
+  func followSize() {
+    WindowSize.seen()
+    guard isReading, let editor else { return }
+    Terminal.raw(goingToStart(of: editor))
+    parley_edit_resize(editor)
     parley_edit_redraw(editor)
   }
 
@@ -109,13 +140,27 @@ final class LineEditor {
   }
 
   private func nextByte() -> UInt8? {
-    while waitForInput() {
+    while waiting.isEmpty {
+      // The Escape key alone begins like the mark of a paste; what terminals send at once comes at once.
+      if filter.isHolding, !Self.isReady(milliseconds: 30) {
+        waiting = filter.flush()
+        continue
+      }
+      guard waitForInput() else { return nil }
       var byte: UInt8 = 0
       let count = Glibc.read(STDIN_FILENO, &byte, 1)
-      if count == 1 { return byte }
+      if count == 1 {
+        waiting = filter.take(byte)
+        continue
+      }
       guard count < 0, errno == EINTR || errno == EAGAIN else { return nil }
     }
-    return nil
+    return waiting.removeFirst()
+  }
+
+  private static func isReady(milliseconds: Int32) -> Bool {
+    var entry = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
+    return poll(&entry, 1, milliseconds) > 0
   }
 
   private func complete() -> UInt8 {
@@ -123,15 +168,21 @@ final class LineEditor {
     let byteCount = max(0, info.pointee.cursor - info.pointee.buffer)
     let typed = String(
       decoding: UnsafeRawBufferPointer(start: info.pointee.buffer, count: byteCount), as: UTF8.self)
-    let matching = completions.filter { $0.hasPrefix(typed) }
-    guard !typed.isEmpty, let common = Self.commonPrefix(of: matching) else { return UInt8(CC_REFRESH_BEEP) }
-    let rest = common.dropFirst(typed.count) + (matching.count == 1 ? " " : "")
+    guard !typed.isEmpty else { return UInt8(CC_REFRESH_BEEP) }
+    let offer = offer(typed)
+    let matching = Set(offer.words).filter { $0.hasPrefix(offer.begun) }.sorted()
+    guard let common = Self.commonPrefix(of: matching) else { return UInt8(CC_REFRESH_BEEP) }
+    let isWhole = matching.count == 1 && !common.hasSuffix("/")
+    let rest = common.dropFirst(offer.begun.count) + (isWhole ? " " : "")
     if rest.isEmpty {
-      show([matching.joined(separator: "  ")])
+      let shown = matching.prefix(Self.shownMax).joined(separator: "  ")
+      show([matching.count > Self.shownMax ? "\(shown)  … (\(matching.count) in all)" : shown])
       return UInt8(CC_NORM)
     }
     return parley_edit_insert(editor, String(rest)) == 0 ? UInt8(CC_REFRESH) : UInt8(CC_ERROR)
   }
+
+  private static let shownMax = 60
 
   static func commonPrefix(of texts: [String]) -> String? {
     guard var common = texts.first else { return nil }

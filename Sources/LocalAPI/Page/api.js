@@ -1,4 +1,5 @@
 // Calls to the node. Everything goes to where the page came from; the cookie goes along by itself.
+import { connect } from "/stream.js"
 
 const KEY = "parley.base"
 let base = null
@@ -84,70 +85,31 @@ export const pause = (milliseconds) => new Promise((resolve) => setTimeout(resol
 
 /**
  * Events after a cursor, over restarts of the node: `onEvent(type, data)`, `onState(isOpen)`; `onLost` when the node's
- * store is another one than before, `onRefused` when it lets this browser in no more. Every message comes once, since
- * each connection begins after the last one that was seen.
+ * store is another one than before, `onRefused` when it lets this browser in no more. Every message comes once.
  */
 export class Events {
-  static TYPES = ["message", "member", "impostor", "delivered", "expired", "joined", "left", "state_changed",
-    "dropped"]
-  #cursor = 0
-  #failures = 0
-  // Connections that were refused in a row though the node answers.
-  #refusals = 0
-  #timer = 0
-  #source = null
+  #port = null
 
   constructor(listeners) {
     Object.assign(this, listeners)
+    addEventListener("pagehide", () => this.stop())
+    addEventListener("pageshow", (event) => { if (event.persisted) location.reload() })
   }
 
   start(cursor) {
-    this.stop()
-    this.#cursor = cursor
-    this.#open()
-  }
-
-  stop() {
-    clearTimeout(this.#timer)
-    this.#source?.close()
-    this.#source = null
-  }
-
-  #open() {
-    const source = new EventSource(address(["events"], { since: this.#cursor }))
-    this.#source = source
-    source.addEventListener("open", () => {
-      this.#failures = 0
-      this.#refusals = -1
-      this.onState(true)
-    })
-    for (const type of Events.TYPES) {
-      source.addEventListener(type, (event) => {
-        if (/^\d+$/.test(event.lastEventId)) this.#cursor = event.lastEventId
-        this.onEvent(type, JSON.parse(event.data))
-      })
+    if (!this.#port) {
+      this.#port = connect()
+      this.#port.onmessage = ({ data }) => this.#take(data)
     }
-    source.addEventListener("error", () => this.#failed(source))
+    this.#port.postMessage({ base, start: cursor })
   }
 
-  #failed(source) {
-    if (source !== this.#source) return
-    source?.close()
-    this.#failures += 1
-    this.onState(false)
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.#again(), Math.min(2_000, 250 * this.#failures))
-  }
+  stop() { this.#port?.postMessage({ stop: true }) }
 
-  /** Asks first: an EventSource does not say why it was refused. */
-  async #again() {
-    try {
-      await call("GET", ["status"])
-    } catch (error) {
-      if (error.status === 401 || error.status === 403) return this.onRefused()
-      return this.#failed(this.#source)
-    }
-    if (++this.#refusals > 3) return this.onLost()
-    this.#open()
+  #take(news) {
+    if (news.type) return this.onEvent(news.type, JSON.parse(news.data))
+    if (news.lost) return this.onLost()
+    if (news.refused) return this.onRefused()
+    this.onState(news.state)
   }
 }

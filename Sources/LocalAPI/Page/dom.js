@@ -36,6 +36,14 @@ export function nameOf(text, className) {
 export function recognitionMark(recognition, t) {
   if (recognition?.poses_as) return el("span", { class: "mark danger", title: t("posesAs"), text: t("posesAsShort") })
   if (recognition?.blocked) return el("span", { class: "mark", text: t("blocked") })
+  const word = recognition?.organiser_name
+  if (word) {
+    const role = recognition.organiser_role ? ` (${cleanName(recognition.organiser_role)})` : ""
+    return el("span", { class: "mark good", title: t("organiserMeans") }, "✓ ", el("bdi", { text: cleanName(word) + role }))
+  }
+  if (recognition?.token && recognition.token !== "valid") {
+    return el("span", { class: "mark warning", title: t("noTokenMeans"), text: t("noToken") })
+  }
   if (recognition?.verified) return el("span", { class: "mark good", title: t("verifiedMeans"), text: t("verified") })
   if (recognition?.looks_like?.length > 0) {
     return el("span", { class: "mark warning", title: t("looksLikeMeans"), text: t("looksLike") })

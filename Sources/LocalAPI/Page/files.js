@@ -114,11 +114,30 @@ function downloadParts(box, item) {
         button(t("cancel"), () => downloads.act("DELETE", [id])))]
     case "finished":
       box.update = null
-      return [el("p", { class: "quiet done" }, t("finishedAt", ""), el("bdi", { text: cleanName(item.path) }))]
+      return finishedParts(item, id)
     default:
       box.update = null
       return [el("p", { class: "problem", text: t("failedWhy", item.problem?.detail ?? "") })]
   }
+}
+
+/** On this machine: the desktop opens it, unless it might run something. */
+function finishedParts(item, id) {
+  const problem = el("p", { class: "problem", role: "status" })
+  const ask = async (what) => {
+    problem.textContent = ""
+    try {
+      await call("POST", ["downloads", id, what])
+    } catch (error) {
+      problem.textContent = error.message
+    }
+  }
+  const name = cleanName(item.file_name)
+  const button = (what, text, label) =>
+    el("button", { type: "button", text, "aria-label": label, onclick: () => ask(what) })
+  return [el("p", { class: "quiet done" }, t("finishedAt", ""), el("bdi", { text: cleanName(item.path) })),
+    el("p", { class: "actions" }, item.opens && button("open", t("openIt"), t("openOf", name)),
+      button("reveal", t("reveal"), t("revealOf", name))), problem]
 }
 
 /** The table of a channel's files. */

@@ -10,45 +10,60 @@ export function openJoin(onJoined) {
   const name = el("input", { id: "join-name", name: "channel", required: true, autocomplete: "off", maxlength: "64",
     spellcheck: "false" })
   const passphrase = el("input", { id: "join-passphrase", type: "password", autocomplete: "off", maxlength: "1024" })
+  const link = el("input", { id: "join-link-text", autocomplete: "off", maxlength: "4096", spellcheck: "false" })
   const choice = (value, isOn) => el("input", { type: "radio", name: "secret", value, id: "join-" + value,
     checked: isOn, "aria-describedby": `join-${value}-means`, onchange: () => follow() })
   const open = choice("open", true)
   const secret = choice("secret", false)
+  const byLink = choice("link", false)
+  const own = choice("own", false)
+  const linkRow = el("p", {}, el("label", { for: "join-link-text", text: t("inviteLink") }), link)
   const passphraseRow = el("p", {}, el("label", { for: "join-passphrase", text: t("passphrase") }), passphrase)
   const submit = el("button", { type: "submit", class: "primary", text: t("join") })
   const follow = () => {
     passphraseRow.hidden = !secret.checked
     passphrase.required = secret.checked
+    linkRow.hidden = !byLink.checked
+    link.required = byLink.checked
+    nameRow.hidden = byLink.checked
+    name.required = !byLink.checked
+    submit.textContent = t(own.checked ? "create" : "join")
   }
-  const run = async (channel, word) => {
+  const run = async (job) => {
     problem.textContent = ""
     submit.disabled = true
     submit.textContent = t("joining")
     try {
-      await store.join(channel, word)
+      await job()
       dialog.addEventListener("close", onJoined)
       dialog.close()
     } catch (error) {
       problem.textContent = error.message
     } finally {
       submit.disabled = false
-      submit.textContent = t("join")
+      follow()
     }
   }
+  const chosen = () => {
+    const channel = name.value.trim()
+    if (byLink.checked) return store.joinByLink(link.value.trim())
+    if (own.checked) return store.create(channel)
+    return store.join(channel, secret.checked ? passphrase.value : null)
+  }
+  const nameRow = el("p", {}, el("label", { for: "join-name", text: t("joinName") }), name)
+  const option = (input, text) => el("div", {}, input, el("label", { for: input.id, text: t(text) }),
+    el("p", { id: input.id + "-means", class: "quiet", text: t(text + "Means") }))
   const form = el("form", {
     class: "join",
     onsubmit: (event) => {
       event.preventDefault()
-      run(name.value.trim(), secret.checked ? passphrase.value : null)
+      run(chosen)
     },
   },
-  el("p", {}, el("label", { for: "join-name", text: t("joinName") }), name),
-  el("div", { role: "radiogroup", "aria-label": t("joinTitle"), class: "choices" },
-    el("div", {}, open, el("label", { for: "join-open", text: t("joinOpen") }),
-      el("p", { id: "join-open-means", class: "quiet", text: t("joinOpenMeans") })),
-    el("div", {}, secret, el("label", { for: "join-secret", text: t("joinSecret") }),
-      el("p", { id: "join-secret-means", class: "quiet", text: t("joinSecretMeans") }))),
-  passphraseRow, problem, el("p", { class: "actions" }, submit),
+  nameRow,
+  el("div", { role: "radiogroup", "aria-label": t("joinTitle"), class: "choices" }, option(open, "joinOpen"),
+    option(secret, "joinSecret"), option(byLink, "joinLink"), option(own, "joinOwn")),
+  passphraseRow, linkRow, problem, el("p", { class: "actions" }, submit),
   el("p", { class: "quiet" }, t("joinAs", cleanName(store.me.display_name)), " ", t("joinAsHow")))
 
   const joined = new Set([...store.rooms.values()].map((room) => room.key))
@@ -58,7 +73,7 @@ export function openJoin(onJoined) {
       el("button", {
         type: "button",
         onclick: () => {
-          if (item.isOpen) return run(item.name, null)
+          if (item.isOpen) return run(() => store.join(item.name, null))
           name.value = item.name
           secret.checked = true
           follow()

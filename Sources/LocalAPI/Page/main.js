@@ -4,7 +4,10 @@ import { arrowKeys, cleanName, el, fingerprint, nameOf, openDialog, recognitionM
 import { icon } from "/icons.js"
 import { language, languages, t } from "/texts.js"
 import { memory, store } from "/store.js"
+import { Announcement } from "/channels.js"
 import { Composer } from "/composer.js"
+import { openPins } from "/deeds.js"
+import { doctorPart } from "/doctor.js"
 import { downloads, FileTable } from "/files.js"
 import { openJoin } from "/join.js"
 import { spoken } from "/message.js"
@@ -52,6 +55,10 @@ const panelButtons = {
   files: panelButton("files", "folder"),
   search: panelButton("search", "search"),
 }
+const pins = el("button", {
+  type: "button", class: "icon", "aria-label": t("pins"), title: t("pins"),
+  onclick: () => openPins(store.current, (message) => timeline.reveal(message)),
+}, icon("pin"))
 const menu = el("button", {
   type: "button", class: "icon menu", "aria-label": t("menu"), "aria-expanded": "false",
   onclick: () => showMenu(!document.body.classList.contains("menu-open")),
@@ -69,11 +76,12 @@ const sidebar = el("nav", { class: "sidebar", "aria-label": t("channels") },
       onclick: () => showKeys() })))
 const header = el("header", { class: "room-header" }, menu,
   el("div", { class: "room-title" }, title, subtitle),
-  el("div", { class: "room-actions" }, hand, who, ...Object.values(panelButtons)))
+  el("div", { class: "room-actions" }, hand, who, pins, ...Object.values(panelButtons)))
 const banner = el("p", { class: "banner", role: "status", hidden: true })
 const empty = el("div", { class: "empty", hidden: true }, el("p", { text: t("noChannels") }),
   el("p", {}, el("button", { type: "button", class: "primary", text: t("joinChannel"), onclick: () => join() })))
-const main = el("main", { class: "room" }, header, banner, empty, timeline.element, composer.element)
+const announcement = new Announcement()
+const main = el("main", { class: "room" }, header, banner, announcement.element, empty, timeline.element, composer.element)
 
 function panelButton(name, sign) {
   return el("button", {
@@ -158,13 +166,14 @@ function showHeader() {
   const isChannel = room?.kind === "c"
   hand.hidden = !isChannel
   who.hidden = isChannel
+  pins.hidden = !isChannel
   for (const name of ["members", "files"]) panelButtons[name].hidden = !isChannel
   if (!room) return subtitle.replaceChildren()
   if (isChannel) {
     const members = [...room.members.values()]
     const online = members.filter((member) => member.status === "online").length
     subtitle.textContent = `${t("membersHere", online, members.length)} · ${
-      t(room.isOpen ? "openChannel" : "closedChannel")}`
+      t(store.ownRole(room) ? "ownedChannel" : room.isOpen ? "openChannel" : "closedChannel")}`
     const isUp = store.hasRaised(room)
     hand.setAttribute("aria-pressed", String(isUp))
     hand.replaceChildren(icon("hand"), el("span", { class: "hand-text", text: t(isUp ? "lower" : "raise") }))
@@ -214,7 +223,7 @@ async function showDetails() {
       ...pair(t("interfaces"), ...status.interfaces.map((line) => el("p", { text: line }))),
       ...pair(t("sessions"), String(status.sessions), ", ", t("heard", status.nodes_heard)),
       ...(troubles.length > 0 ? pair(t("troubles"), ...troubles) : [])),
-    el("p", { class: "quiet", text: t("doctor") }),
+    doctorPart(),
     el("p", {}, el("label", { for: "language", text: t("language") + " " }), picker))
 }
 
@@ -322,6 +331,7 @@ function begin() {
   store.addEventListener("current", () => {
     showHeader()
     timeline.show(store.current)
+    announcement.show(store.current)
     composer.show(store.current)
     if (store.current && performance.getEntriesByName("conversation").length === 0) {
       requestAnimationFrame(() => performance.mark("conversation"))
@@ -333,12 +343,23 @@ function begin() {
     if (detail.room === store.current) timeline.update(detail)
   })
   store.addEventListener("message", ({ detail }) => {
-    if (detail.room === store.current) timeline.updateMessage(detail.message)
+    if (detail.room === store.current) timeline.updateMessage(detail.message, detail.isChanged)
   })
   store.addEventListener("members", ({ detail }) => {
     if (detail.room === store.current) {
       scheduleMembers()
     }
+  })
+  store.addEventListener("announcement", ({ detail }) => {
+    if (detail.room === store.current) announcement.show(store.current)
+  })
+  store.addEventListener("typing", ({ detail }) => {
+    if (detail.room === store.current) composer.showWriters()
+  })
+  store.addEventListener("reply", ({ detail }) => composer.answer(detail.room, detail.message))
+  store.addEventListener("edit", ({ detail }) => composer.edit(detail.room, detail.message))
+  store.addEventListener("reveal", ({ detail }) => {
+    if (detail.room === store.current) timeline.reveal(detail.message)
   })
   store.addEventListener("impostor", ({ detail }) => {
     openDialog({ text: t("posesAsShort"), close: t("close") }, "small", el("p", { class: "problem", role: "alert" },

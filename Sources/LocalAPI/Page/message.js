@@ -3,8 +3,10 @@ import { cleanName, cleanText, el, fingerprint, nameOf, openDialog, recognitionM
 import { icon } from "/icons.js"
 import { bytes, dayOf, fullTimeOf, t, timeOf } from "/texts.js"
 import { store } from "/store.js"
-import { pictureButton } from "/pictures.js"
+import { pictureButton, playButton } from "/pictures.js"
 import { fileActions } from "/files.js"
+import { openDeeds, reactions, recalledText, stateMarks } from "/deeds.js"
+import { kindBody, kindLine } from "/kinds.js"
 
 // Characters of a text that are shown at once.
 const SHOWN = 3_000
@@ -34,8 +36,11 @@ export function messageRow(room, message, before) {
       !isTogether && !isOwn && el("p", { class: "sender" }, nameOf(message.sender.display_name, "name"), " ",
         el("span", { class: "fingerprint", text: fingerprint(sender) }), " ",
         recognitionMark(message.recognition, t)),
-      ...body(room, message),
-      el("p", { class: "meta" },
+      ...(message.state?.recalled ? [el("p", { class: "text unknown", text: recalledText(room, message) })] : [
+        ...(message.reply_to ? [quote(room, message.reply_to)] : []), ...body(room, message),
+        reactions(room, message)].filter(Boolean)),
+      el("p", { class: "meta" }, ...(message.state?.recalled ? [] : [replyButton(room, message),
+        room.kind === "c" && moreButton(room, message), ...stateMarks(room, message)]),
         el("time", { datetime: date.toISOString(), title: fullTimeOf(date), text: timeOf(date) }), " ", status)))
   row.status = status
   updateRow(row, room, message)
@@ -70,9 +75,10 @@ function others(room, message) {
 function showHolders(room, message) {
   const rows = others(room, message).map((id) => {
     const member = room.members.get(id)
+    const hasRead = message.state?.read_by?.some((deed) => deed.operator_id === id)
     const has = message.delivered_to.includes(id)
     return el("li", {}, nameOf(member?.display_name ?? "", "name"), " ",
-      el("span", { class: "fingerprint", text: fingerprint(id) }), " — ", t(has ? "has" : "hasNot"))
+      el("span", { class: "fingerprint", text: fingerprint(id) }), " — ", t(hasRead ? "hasRead" : has ? "has" : "hasNot"))
   })
   openDialog({ text: t("whoHas"), close: t("close") }, "small", el("ul", { class: "plain-list" }, rows))
 }
@@ -83,10 +89,35 @@ function body(room, message) {
     case "photo": return [pictureButton(room, message), caption(message), ...fileActions(room, message)]
     case "video": return [
       message.thumbnail_media_id ? pictureButton(room, message) : null, caption(message, "film"),
+      el("p", { class: "actions" }, playButton(message)),
       ...fileActions(room, message)].filter(Boolean)
     case "file": return [caption(message, "file"), ...fileActions(room, message)]
-    default: return [el("p", { class: "text unknown", text: t("unknownKind", cleanName(message.type)) })]
+    default:
+      return kindBody(message)
+        ?? [el("p", { class: "text unknown", text: t("unknownKind", cleanName(message.type)) })]
   }
+}
+
+/** What a message answers, as far as it is here; leads to it. */
+function quote(room, reference) {
+  const answered = room.byKey.get(`${reference.sender_id} ${reference.message_id}`)
+  if (!answered) return el("p", { class: "quote quiet", text: t("answeredAway") })
+  return el("button", {
+    type: "button", class: "quote", title: t("jumpTo"),
+    onclick: () => store.tell("reveal", { room, message: answered }),
+  }, nameOf(answered.sender.display_name, "name"),
+  el("span", { class: "quoted", dir: "auto", text: kindLine(answered).slice(0, 160) }))
+}
+
+function replyButton(room, message) {
+  const label = t("replyTo", cleanName(message.sender.display_name))
+  return el("button", { type: "button", class: "icon small reply", title: label, "aria-label": label,
+    onclick: () => store.tell("reply", { room, message }) }, icon("reply"))
+}
+
+function moreButton(room, message) {
+  return el("button", { type: "button", class: "icon small reply more", title: t("messageActions"),
+    "aria-label": t("messageActions"), onclick: () => openDeeds(room, message) }, icon("more"))
 }
 
 function text(value) {
@@ -113,10 +144,7 @@ function caption(message, sign) {
 /** What a screen reader is told, and a notification says. */
 export function spoken(message) {
   const name = cleanName(message.sender.display_name)
-  const file = cleanName(message.file_name)
-  const what = { text: () => cleanText(message.body).slice(0, 300), photo: () => t("photoOf", file),
-    video: () => t("videoOf", file), file: () => t("fileOf", file) }[message.type]
-  return t("says", name, what ? what() : t("unknownKind", cleanName(message.type)))
+  return t("says", name, message.state?.recalled ? t("recalled") : kindLine(message).slice(0, 300))
 }
 
 export function pendingRow(room, pending) {

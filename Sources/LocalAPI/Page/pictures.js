@@ -1,5 +1,5 @@
 // Photos: small ones in the conversation, large ones over the page.
-import { mediaBytes, pause } from "/api.js"
+import { address, mediaBytes, pause } from "/api.js"
 import { cleanName, el, openDialog } from "/dom.js"
 import { t } from "/texts.js"
 import { saveLink } from "/files.js"
@@ -99,13 +99,32 @@ function sizeOf(message) {
   return [Math.max(48, Math.round(width * scale)), Math.max(48, Math.round(height * scale))]
 }
 
+/** A film, fetched as it is watched. */
+export function playButton(message) {
+  const label = t("videoOf", cleanName(message.file_name))
+  return el("button", { type: "button", text: t("play"), "aria-label": label, onclick: () => openFilm(message, label) })
+}
+
+async function openFilm(message, label) {
+  const film = el("video", { controls: true, preload: "metadata", "aria-label": label,
+    src: address(["media", message.media_id, "bytes"]) })
+  const note = el("p", { class: "note", role: "status" })
+  film.addEventListener("error", () => { note.textContent = t("filmAway") })
+  // A browser goes on fetching for a film that nobody sees.
+  openDialog({ text: cleanName(message.file_name), close: t("close") }, "large",
+    el("div", { class: "large-frame" }, film), note, el("p", { class: "actions" }, saveLink(message)))
+    .addEventListener("close", () => film.removeAttribute("src"))
+  const poster = message.thumbnail_media_id && await picture(message.thumbnail_media_id, THUMBNAIL_MAX)
+  if (poster) film.poster = poster
+}
+
 function openLarge(message, label) {
+  if (message.type === "video") return openFilm(message, label)
   const image = el("img", { alt: label, decoding: "async" })
   const note = el("p", { class: "note", role: "status", text: t("loading") })
   image.addEventListener("load", () => { note.textContent = "" })
   const name = cleanName(message.file_name)
   openDialog({ text: name, close: t("close") }, "large", el("div", { class: "large-frame" }, image), note,
     el("p", { class: "actions" }, saveLink(message)))
-  const id = message.type === "video" ? message.thumbnail_media_id : message.big_media_id ?? message.media_id
-  fill(image, id, LARGE_MAX, () => { note.textContent = t("pictureAway") })
+  fill(image, message.big_media_id ?? message.media_id, LARGE_MAX, () => { note.textContent = t("pictureAway") })
 }

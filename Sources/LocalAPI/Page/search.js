@@ -1,6 +1,7 @@
 // Looking for messages.
 import { call } from "/api.js"
-import { cleanName, cleanText, el, nameOf } from "/dom.js"
+import { cleanName, el, nameOf } from "/dom.js"
+import { kindLine } from "/kinds.js"
 import { dayOf, t, timeOf } from "/texts.js"
 import { store } from "/store.js"
 
@@ -55,7 +56,7 @@ export class Search {
 
   row(message) {
     const date = new Date(message.timestamp)
-    const text = message.type === "text" ? cleanText(message.body).slice(0, 200) : cleanName(message.file_name)
+    const text = kindLine(message).slice(0, 200)
     return el("li", {}, el("button", {
       type: "button", title: t("jumpTo"),
       onclick: () => this.onFound(store.rooms.get("c:" + message.channel), message),

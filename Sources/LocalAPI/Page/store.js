@@ -7,6 +7,9 @@ const HISTORY_MORE = 100
 const HISTORY_JUMP = 2_000
 const TAIL = 200
 const UNREAD_MAX = 99
+// Milliseconds for which somebody is shown as writing, and after which it is said again.
+const TYPING = 6_000
+const TYPING_AGAIN = 3_000
 
 /** Kept between visits; a browser may refuse to. */
 export const memory = {
@@ -36,6 +39,11 @@ class Room {
     // Whose hands are up, in the order in which they went up.
     this.hands = []
     this.media = []
+    this.announcement = null
+    // Who writes now: the timer that ends it.
+    this.writers = new Map()
+    // The message that the one being written answers.
+    this.answered = null
     this.unread = 0
     this.readThrough = memory.get("read." + this.key, null)
     // The first message that was new when the room was opened, or while the page was hidden.
@@ -107,6 +115,7 @@ class Store extends EventTarget {
     const [messages] = await Promise.all([
       call("GET", room.path, { query: { limit: HISTORY_FIRST } }).catch(() => []),
       room.kind === "c" ? this.loadMembers(room) : null,
+      room.kind === "c" ? this.loadAnnouncement(room) : null,
     ])
     room.messages = []
     room.byKey = new Map()
@@ -120,11 +129,18 @@ class Store extends EventTarget {
   async loadMembers(room) {
     const members = await call("GET", ["channels", room.id, "members"]).catch(() => [])
     room.members = new Map(members.map((member) => [member.peer_id, member]))
-    const up = members.filter((member) => member.raise_hand).map((member) => member.peer_id)
-    room.hands = room.hands.filter((peer) => up.includes(peer))
-    room.hands.push(...up.filter((peer) => !room.hands.includes(peer)))
+    // The node names them in the order in which all members see them raised.
+    room.hands = members.filter((member) => member.raise_hand).map((member) => member.peer_id)
     this.tell("members", { room })
   }
+
+  async loadAnnouncement(room) {
+    room.announcement = await call("GET", ["channels", room.id, "announcement"]).catch(() => null)
+    this.tell("announcement", { room })
+  }
+
+  /** Undefined in channels that nobody owns. */
+  ownRole(room) { return room.members.get(this.me.peer_id)?.role }
 
   /** Who is who has changed: marks beside names follow. */
   async refreshPeople() {
@@ -197,10 +213,24 @@ class Store extends EventTarget {
   }
 
   markRead(room) {
+    this.tellRead(room)
     room.readThrough = Math.max(room.readThrough ?? 0, room.lastCursor)
     room.unread = 0
     memory.set("read." + room.key, room.readThrough)
     this.tell("rooms")
+  }
+
+  /** Who asked to be told learns that their messages were read. */
+  tellRead(room) {
+    if (room.kind !== "c") return
+    const isDue = (message) => message.needs_receipt === true && message.sender.sender_id !== this.me.peer_id
+      && !message.isReadTold && !message.state?.recalled
+      && !message.state?.read_by?.some((deed) => deed.operator_id === this.me.peer_id)
+    const due = room.messages.slice(-200).filter(isDue).slice(-64)
+    if (due.length === 0) return
+    for (const message of due) message.isReadTold = true
+    const messages = due.map((message) => ({ sender_id: message.sender.sender_id, message_id: message.message_id }))
+    call("POST", ["channels", room.id, "read"], { body: { messages } }).catch(() => null)
   }
 
   // Messages
@@ -275,6 +305,28 @@ class Store extends EventTarget {
         this.reason = data.reason
         this.refreshStatus()
         return
+      case "role":
+      case "keys_changed":
+      case "closed":
+      case "token_accepted":
+      case "token_refused": {
+        const room = this.rooms.get("c:" + data.channel)
+        if (room) this.loadMembers(room)
+        return
+      }
+      case "message_changed": return data.messages.forEach((message) => this.changed(message))
+      case "typing": return this.takeTyping(data)
+      case "announcement": {
+        const room = this.rooms.get("c:" + data.channel)
+        if (room) Object.assign(room, { announcement: data })
+        return this.tell("announcement", { room })
+      }
+      case "voided":
+      case "counted": {
+        const room = this.rooms.get("c:" + data.channel)
+        if (room) this.loadRoom(room)
+        return
+      }
       case "dropped":
         for (const room of this.rooms.values()) if (room.kind === "c") this.loadMembers(room)
     }
@@ -282,6 +334,9 @@ class Store extends EventTarget {
 
   takeMessage(message) {
     const isOwn = message.sender.sender_id === this.me.peer_id
+    if (message.channel !== null) {
+      this.takeTyping({ channel: message.channel, peer_id: message.sender.sender_id, typing: false })
+    }
     const room = message.channel !== null
       ? this.rooms.get("c:" + message.channel)
       : this.peer(message.peer, isOwn ? this.person(message.peer)?.display_name : message.sender.display_name)
@@ -323,6 +378,41 @@ class Store extends EventTarget {
       this.keepPeers()
       this.tell("rooms")
     }
+  }
+
+  /** A message that is here says something else now, or something was done to it. */
+  changed(message) {
+    const room = this.rooms.get(message.channel === null ? "p:" + message.peer : "c:" + message.channel)
+    const known = room?.byKey.get(keyOf(message))
+    if (!known) return
+    const has = new Set([...known.delivered_to, ...message.delivered_to])
+    for (const name of Object.keys(known)) delete known[name]
+    Object.assign(known, message, { delivered_to: [...has] })
+    this.tell("message", { room, message: known, isChanged: true })
+    if (known.state?.recalled) this.tell("media", { room })
+  }
+
+  /** Somebody writes; a while later not any more, whether they say so or not. */
+  takeTyping({ channel, peer_id: peer, typing }) {
+    const room = this.rooms.get("c:" + channel)
+    if (!room || peer === this.me.peer_id) return
+    clearTimeout(room.writers.get(peer))
+    const isOver = () => {
+      room.writers.delete(peer)
+      this.tell("typing", { room })
+    }
+    if (!typing) return isOver()
+    room.writers.set(peer, setTimeout(isOver, TYPING))
+    this.tell("typing", { room })
+  }
+
+  #typedAt = 0
+
+  /** We write: told at most every few seconds. */
+  writing(room) {
+    if (room.kind !== "c" || Date.now() - this.#typedAt < TYPING_AGAIN) return
+    this.#typedAt = Date.now()
+    call("PUT", ["channels", room.id, "typing"], { body: { typing: true } }).catch(() => null)
   }
 
   takeDelivered({ channel, message_id: id, delivered_to: peer }) {
@@ -372,7 +462,9 @@ class Store extends EventTarget {
   /** We left it ourselves, for good. */
   forget(room) {
     const earlier = memory.get("earlier", []).filter((item) => item.name !== room.id)
-    memory.set("earlier", [{ name: room.id, isOpen: room.isOpen }, ...earlier].slice(0, 30))
+    // Into a channel that somebody owns one comes by a link.
+    const again = this.ownRole(room) ? [] : [{ name: room.id, isOpen: room.isOpen }]
+    memory.set("earlier", [...again, ...earlier].slice(0, 30))
     this.rooms.delete(room.key)
     if (this.current === room) this.open(this.sorted[0] ?? null)
     this.tell("rooms")
@@ -400,7 +492,12 @@ class Store extends EventTarget {
     const tail = await call("GET", room.path, { query: { limit: TAIL } }).catch(() => [])
     for (const message of tail) {
       const known = room.byKey.get(keyOf(message))
-      if (!known || known.delivered_to.length === message.delivered_to.length) continue
+      if (!known) continue
+      if (JSON.stringify(known.state) !== JSON.stringify(message.state)) {
+        this.changed(message)
+        continue
+      }
+      if (known.delivered_to.length === message.delivered_to.length) continue
       known.delivered_to = message.delivered_to
       this.tell("message", { room, message: known })
     }
@@ -417,8 +514,10 @@ class Store extends EventTarget {
   // What the user does
 
   async send(room, text) {
+    const answered = room.answered
+    room.answered = null
     const pending = {
-      text, state: "sending", messageID: null, error: "", deliveredTo: new Set(), at: new Date(),
+      text, answered, state: "sending", messageID: null, error: "", deliveredTo: new Set(), at: new Date(),
     }
     room.pending.push(pending)
     this.tell("messages", { room, isOwn: true })
@@ -429,7 +528,12 @@ class Store extends EventTarget {
     pending.state = "sending"
     this.tell("messages", { room })
     try {
-      const answer = await call("POST", room.path, { body: { body: pending.text } })
+      const body = { body: pending.text }
+      if (pending.answered) {
+        const { sender, message_id: id } = pending.answered
+        body.reply_to = { sender_id: sender.sender_id, message_id: id }
+      }
+      const answer = await call("POST", room.path, { body })
       pending.messageID = answer.message_id
       const message = room.byKey.get(`${this.me.peer_id} ${answer.message_id}`)
       // Its event may have come first.
@@ -464,6 +568,19 @@ class Store extends EventTarget {
     await this.takeJoined(answer.name)
     this.open(this.rooms.get("c:" + answer.name))
     return answer
+  }
+
+  async joinByLink(link) {
+    const answer = await call("POST", ["invitations"], { body: { link } })
+    await this.takeJoined(answer.name)
+    this.open(this.rooms.get("c:" + answer.name))
+  }
+
+  /** A new channel that this node owns. */
+  async create(name) {
+    const answer = await call("POST", ["owned-channels"], { body: { name } })
+    await this.takeJoined(answer.name)
+    this.open(this.rooms.get("c:" + answer.name))
   }
 
   async leave(room) {

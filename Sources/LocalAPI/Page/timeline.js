@@ -68,9 +68,15 @@ export class Timeline {
   #knownCount = 0
   #behind() { return this.last >= this.room.messages.length ? 0 : Math.max(0, this.room.messages.length - this.last) }
 
-  updateMessage(message) {
+  updateMessage(message, isChanged) {
     const row = this.rows.get(message)
-    if (row) updateRow(row, this.room, message)
+    if (!row) return
+    if (!isChanged) return updateRow(row, this.room, message)
+    const hadFocus = row.contains(document.activeElement)
+    this.rows.delete(message)
+    this.#keeping(() => this.#render(this.first, this.last))
+    if (this.isAtBottom) this.#toBottom()
+    if (hadFocus) this.rows.get(message)?.querySelector(".more")?.focus()
   }
 
   updatePeople() {

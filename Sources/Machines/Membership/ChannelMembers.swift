@@ -173,6 +173,12 @@ struct ChannelMembers: Equatable, Sendable {
     }
   }
 
+  /// Where the hand of a member's running log stands in the shared order.
+  func handOrder(of author: PeerID) -> OrderKey? {
+    let log = author == me ? instance : members[author]?.instance
+    return log.flatMap { hands[LogKey(author: author, log: $0)]?.order }
+  }
+
   func isHandRaised(_ key: LogKey) -> Bool {
     guard let hand = hands[key], hand.isRaised else { return false }
     guard let governance else { return true }

@@ -27,11 +27,17 @@ package struct MembershipMachine: Sendable {
     jitter = Jitter(seed: seed)
   }
 
-  /// Everybody ever listed in a channel, ourselves included.
+  /// Everybody ever listed in a channel, ourselves included; first those whose hand is up, in the order in which all
+  /// members see them raised.
   package func members(of channel: ChannelID) -> [MemberView] {
     guard let state = channels[channel] else { return [] }
-    let others = state.members.compactMap { $1.view($0) }
-    return others + [state.ownView(me)]
+    let views = state.members.compactMap { $1.view($0) } + [state.ownView(me)]
+    let raised = views.filter(\.isHandRaised).map { (view: $0, order: state.handOrder(of: $0.peer)) }
+      .sorted { a, b in
+        guard let first = a.order, let second = b.order else { return a.order != nil }
+        return first < second
+      }
+    return raised.map(\.view) + views.filter { !$0.isHandRaised }
   }
 
   package func presentPeers(in channel: ChannelID) -> [PeerID] {

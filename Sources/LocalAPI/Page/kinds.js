@@ -1,0 +1,66 @@
+// How kinds of messages look beside texts, photos, videos and files: a kind, a function.
+import { address } from "/api.js"
+import { cleanName, cleanText, el } from "/dom.js"
+import { icon } from "/icons.js"
+import { duration, t } from "/texts.js"
+
+/** What others have recorded; nothing is fetched before it is played. */
+function voice(message) {
+  const name = cleanName(message.file_name)
+  const seconds = Number(message.duration)
+  return [
+    el("p", { class: "caption" }, icon("voice"), t("voiceOf"), " ",
+      Number.isFinite(seconds) && el("span", { class: "size", text: duration(seconds) })),
+    el("audio", { controls: true, preload: "none", "aria-label": `${t("voiceOf")} ${name}`,
+      src: address(["media", message.media_id, "bytes"]) })]
+}
+
+/** Numbers and words; no map, which would have to be fetched from somewhere. */
+function location(message) {
+  const [latitude, longitude] = [Number(message.latitude), Number(message.longitude)]
+  const words = [message.building_name, message.address].filter((text) => typeof text === "string" && text !== "")
+  const number = (value) => value.toFixed(5)
+  return [
+    el("p", { class: "caption" }, icon("place"), t("place")),
+    ...words.map((text) => el("p", { class: "text", dir: "auto", text: cleanText(text).slice(0, 1_000) })),
+    el("p", { class: "text" }, el("a", { href: `geo:${number(latitude)},${number(longitude)}`, rel: "noreferrer",
+      text: `${number(latitude)}, ${number(longitude)}` }))]
+}
+
+function custom(message) {
+  const fields = Object.entries(message.custom_ext ?? {}).slice(0, 50)
+  return [
+    el("p", { class: "caption" }, icon("puzzle"), t("customOf", cleanName(message.event))),
+    fields.length > 0 && el("dl", { class: "fields" }, fields.flatMap(([name, value]) =>
+      [el("dt", { text: cleanName(name) }), el("dd", { dir: "auto", text: cleanText(value).slice(0, 1_000) })]))]
+}
+
+/** Messages that somebody put together; here its outside. */
+function combine(message) {
+  return [
+    el("p", { class: "caption" }, icon("stack"), el("bdi", { text: cleanName(message.title) })),
+    el("p", { class: "text quiet", dir: "auto",
+      text: cleanText(message.summary ?? message.compatible_text).slice(0, 1_000) })]
+}
+
+const KINDS = { voice, location, custom, combine }
+
+/** Null for a kind that has no look of its own here. */
+export const kindBody = (message) => KINDS[message.type]?.(message).filter(Boolean) ?? null
+
+/** As a line: for notifications, search and quotes. */
+export function kindLine(message) {
+  const file = cleanName(message.file_name)
+  if (message.state?.recalled) return t("recalled")
+  switch (message.type) {
+    case "text": return cleanText(message.body)
+    case "photo": return t("photoOf", file)
+    case "video": return t("videoOf", file)
+    case "file": return t("fileOf", file)
+    case "voice": return t("voiceOf")
+    case "location": return t("place")
+    case "custom": return t("customOf", cleanName(message.event))
+    case "combine": return cleanName(message.title)
+    default: return t("unknownKind", cleanName(message.type))
+  }
+}
