@@ -1,6 +1,5 @@
 import ParleyActors
 import ParleyVocabulary
-import ParleyWire
 
 /// What the node counts of itself.
 extension Node {
@@ -127,16 +126,5 @@ extension Hub {
           "parley_subscribers", .gauge, "Readers of events.", [([], UInt64(clamping: state.subscribers.count))]),
       ]
     }
-  }
-}
-
-extension RefusalReason {
-  init(_ refusal: ChannelRefusal) {
-    self =
-      switch refusal {
-      case .removed: .removed
-      case .banned: .banned
-      case .notAdmitted: .notAdmitted
-      }
   }
 }
