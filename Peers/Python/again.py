@@ -131,7 +131,8 @@ def grant(value):
 
 # Types whose members of their own are read as they are written, and in that order; what acts hold is not.
 WRITTEN = (
-    "status", "raise_hand", "text", "photo", "file", "voice", "video", "location", "custom", "attribute", "typing")
+    "status", "raise_hand", "text", "photo", "file", "voice", "video", "location", "custom", "attribute", "typing",
+    "combine")
 COMMON = ("type", "sender_id", "display_name", "message_id", "timestamp")
 
 

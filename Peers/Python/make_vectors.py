@@ -1,52 +1,23 @@
 #!/usr/bin/env python3
 """Makes the vectors that are this peer's: Peers/Vectors/python. Everything follows from the names; nothing is drawn.
 `make_vectors.py --write` writes the files; a test compares them, and Swift's tests read them."""
-import hashlib
 import json
 import pathlib
 import sys
 
 import again
+from drawing import TEXTS, Draw, person
+from make_handshakes import handshake_vectors
 from parley_wire import datagrams, keys, media, messages, objects, sessions, writing
 from parley_wire.reading import COUNTER_MAX, Refused, bits
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "Vectors" / "python"
-VARINTS = (0, 1, 63, 64, 16_383, 16_384, (1 << 30) - 1, 1 << 30, COUNTER_MAX)
-TEXTS = ("Ana", "Ben \"B\" \\ 😀", "会議", "я\n\t\r\x08\x7f\x85\u2028", "x" * 64)
+# Of the bundles among what is malformed.
+BUNDLE_LEVELS = 5
 READERS = {
     "presence": objects.presence, "live": objects.live, "entry": objects.entry, "direct": datagrams.direct,
     "frames": datagrams.frames, "session": sessions.message, "media": media.message, "manifest": media.manifest,
 }
-
-
-class Draw:
-    """Bytes that follow from a name: BLAKE2b of the name and a count."""
-
-    def __init__(self, name):
-        self.name, self.count = name.encode("utf-8"), 0
-
-    def bytes(self, count):
-        data = b""
-        while len(data) < count:
-            data += hashlib.blake2b(self.name + b"\0" + self.count.to_bytes(8, "big")).digest()
-            self.count += 1
-        return data[:count]
-
-    def below(self, limit):
-        return int.from_bytes(self.bytes(8), "big") % limit
-
-    def of(self, choices):
-        return choices[self.below(len(choices))]
-
-    def number(self, most=COUNTER_MAX, least=0):
-        return max(least, min(most, self.of(VARINTS)))
-
-    def u64(self):
-        return bits(int.from_bytes(self.bytes(8), "big"))
-
-
-def person(draw):
-    return keys.Identity(draw.bytes(32))
 
 
 def channels():
@@ -159,6 +130,9 @@ def json_values(draw):
     yield {"type": "attribute", **common, "key": draw.of(("k", "x" * 128)),
            "value": draw.of(("", "v" * 4_096)) if is_set else None, "until_leave": is_set and draw.below(2) == 0,
            "overwrite": overwrites, "replaces": None if overwrites else draw.of((None, "0123456789abcdef"))}
+    yield {"type": "combine", **common, "title": draw.of(("Friday", "x" * 256)), "summary": draw.of(("", "Ana: 会議")),
+           "compatible_text": draw.of(("[Friday]", "x" * 1_024)), "media_id": keys.base32(draw.bytes(32)),
+           "size": draw.of((0, messages.BUNDLE_BYTES_MAX)), "levels": draw.of((1, 10))}
     yield {"type": "text", **common, "body": draw.of(TEXTS), "ext": draw.of(({}, {"n": [1, 2.5, None, {"a": True}]})),
            "reply_to": {"sender_id": peer, "message_id": f"m-{draw.below(1_000)}"}}
 
@@ -382,48 +356,16 @@ def message_vectors():
             yield {"name": f"{value['type']} {at + 1}", "json": again.message(value).decode("utf-8"), "value": value}
 
 
-def handshake_vectors(suite, purpose):
-    """Both ends played by noiseprotocol, with keys given."""
-    from parley_peer import secure
-
-    draw = Draw(f"handshake {suite}")
-    names, shared = ["会議室", "kitchen", "a"], ["会議室", "a"]
-    offered = [keys.Channel.open(name) for name in names]
-    ephemeral, seeds = ([draw.bytes(32) for _ in range(2)] for _ in range(2))
-    instances = [draw.u64(), draw.u64()]
-    ours, theirs = writing.preface(b"S", purpose, suite), writing.preface(b"R", purpose, suite)
-    initiator = secure.noise(suite, ours + theirs, True, ephemeral[0])
-    responder = secure.noise(suite, ours + theirs, False, ephemeral[1])
-    hello = ours + initiator.write_message()
-    responder.read_message(hello[8:])
-    answer = theirs + responder.write_message()
-    initiator.read_message(answer[8:])
-    h = initiator.get_handshake_hash()
-
-    def frame(connection, payload):
-        sealed = connection.encrypt(payload)
-        return len(sealed).to_bytes(2, "big") + sealed
-
-    def proofs(role, channels):
-        return bytes([len(channels)]) + b"".join(channel.proof(role, h) for channel in channels)
-
-    def identity(role):
-        return writing.identity_proof(keys.Identity(seeds[role]), again.number(instances[role]), role, h)
-
-    both = [channel for channel, name in zip(offered, names) if name in shared]
-    offer = frame(initiator, proofs(0, offered))
-    acceptance = frame(responder, proofs(1, both) + identity(1))
-    introduction = frame(initiator, identity(0))
-    payloads = [writing.ping(7), b"", draw.bytes(500)]
-    yield {
-        "name": "drawn", "purpose": purpose, "suite": suite, "offered_channels": names, "shared_channels": shared,
-        "initiator_ephemeral_key": ephemeral[0].hex(), "responder_ephemeral_key": ephemeral[1].hex(),
-        "initiator_seed": seeds[0].hex(), "responder_seed": seeds[1].hex(), "initiator_instance": instances[0],
-        "responder_instance": instances[1], "hello": hello.hex(), "answer": answer.hex(), "offer": offer.hex(),
-        "acceptance": acceptance.hex(), "introduction": introduction.hex(), "handshake_hash": h.hex(),
-        "payloads": [payload.hex() for payload in payloads],
-        "frames_from_initiator": [frame(initiator, payload).hex() for payload in payloads],
-        "frames_from_responder": [frame(responder, payload).hex() for payload in payloads]}
+def bundle_vectors():
+    for at in range(5):
+        draw = Draw(f"bundle {at}")
+        found = [
+            {**value, "levels": 1 + at} if value["type"] == "combine" else value
+            for value in json_values(draw) if value["type"] in messages.COMBINED]
+        found = found[: 1 + at * 2]
+        levels = 2 + at if any(value["type"] == "combine" for value in found) else 1
+        text = "".join(again.message(value).decode("utf-8") + "\n" for value in found)
+        yield {"name": f"drawn {at + 1}", "levels": levels, "bundle": text, "value": found}
 
 
 # What must be refused
@@ -452,7 +394,11 @@ def malformed_vectors():
     for value in json_values(Draw("malformed")):
         value = {**value, "sender_id": keys.base32(ana)}
         sources.append(("message", again.message(value).hex()))
-    readers = {**READERS, "message": lambda data: messages.message(data, ana)}
+    for vector in list(bundle_vectors())[3:4]:
+        sources.append(("bundle", vector["bundle"].encode("utf-8").hex()))
+    readers = {
+        **READERS, "bundle": lambda data: messages.bundle(data, BUNDLE_LEVELS),
+        "message": lambda data: messages.message(data, ana)}
     seen = {}
     for number, (layout, text) in enumerate(sources):
         for word, data in changes(again.unhex(text), Draw(f"{layout} {number}")):
@@ -474,7 +420,7 @@ FILES = {
     "objects": object_vectors, "frames": frame_vectors, "fragments": fragment_vectors,
     "datagrams": datagram_vectors, "session_messages": lambda: named(session_values(), "session"),
     "media_messages": lambda: named(media_values(), "media"), "manifests": manifest_vectors, "trees": tree_vectors,
-    "messages": message_vectors, "malformed": malformed_vectors,
+    "messages": message_vectors, "bundles": bundle_vectors, "malformed": malformed_vectors,
     "handshake_chachapoly": lambda: handshake_vectors(sessions.CHACHAPOLY_BIT, 1),
     "handshake_aesgcm": lambda: handshake_vectors(sessions.AESGCM_BIT, 0),
 }

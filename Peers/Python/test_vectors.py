@@ -43,6 +43,7 @@ LAYOUTS = {
     "session": sessions.message,
     "media": media.message,
     "manifest": media.manifest,
+    "bundle": lambda data: messages.bundle(data, make_vectors.BUNDLE_LEVELS),
     "message": lambda data: messages.message(data, ANA.peer_id),
 }
 ANA = keys.Identity(bytes([1]) * 32)
@@ -250,6 +251,13 @@ class LayoutTests(unittest.TestCase):
     @each("messages")
     def test_messages(self, vector):
         self.assertEqual(messages.message(vector["json"].encode("utf-8")), vector["value"])
+
+    @each("bundles")
+    def test_bundles(self, vector):
+        data = vector["bundle"].encode("utf-8")
+        self.assertEqual(messages.bundle(data, vector["levels"]), vector["value"])
+        with self.assertRaises(Refused):
+            messages.bundle(data, vector["levels"] - 1)
 
 
 class WritingTests(unittest.TestCase):

@@ -152,25 +152,20 @@ extension Router {
   }
 
   func share(_ name: String, _ request: Request) async throws -> Reply {
-    let fields = try Fields(request, known: ["path", "as", "original", "progress"])
+    let fields = try Fields(
+      request, known: ["path", "as", "original", "duration", "thumbnail", "ext", "reply_to", "progress"])
     guard let path = try fields.path("path") else { throw Problem.badRequest("the body lacks \"path\"") }
-    var kind = try Self.kind(try fields.string("as"))
-    if try fields.bool("original") == true {
-      guard kind == nil || kind == .photo else {
-        throw Problem.badRequest("\"original\" is for photos: videos and files go out as they are")
-      }
-      kind = .originalPhoto
-    }
+    let options = try fields.shareOptions()
     let channel = try ChannelName(name)
     guard try fields.bool("progress") ?? false else {
-      return .json(JSON(try await node.share(path: path, as: kind, in: channel) { _ in }), status: 201)
+      return .json(JSON(try await node.share(path: path, options, in: channel) { _ in }), status: 201)
     }
-    let (node, kindGiven) = (node, kind)
+    let node = node
     return .stream { outlet in
       let (events, continuation) = AsyncStream.makeStream(of: [UInt8].self, bufferingPolicy: .bufferingNewest(16))
       let sharing = Task {
         do throws(ParleyError) {
-          let shared = try await node.share(path: path, as: kindGiven, in: channel) { progress in
+          let shared = try await node.share(path: path, options, in: channel) { progress in
             continuation.yield(
               RenderedEvent.bytes(
                 type: "progress",

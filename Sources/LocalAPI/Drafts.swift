@@ -41,15 +41,38 @@ extension Fields {
     }
   }
 
+  /// How a file is shared, and what beside it.
+  func shareOptions() throws -> ShareOptions {
+    var options = ShareOptions(as: try Router.kind(try string("as")))
+    if try bool("original") == true {
+      guard options.kind == nil || options.kind == .photo else {
+        throw Problem.badRequest("\"original\" is for photos: videos, voice and files go out as they are")
+      }
+      options.kind = .originalPhoto
+    }
+    if has("duration") {
+      guard let seconds = Int(exactly: try requiredNumber("duration")) else {
+        throw Problem.badRequest("\"duration\" must be whole seconds")
+      }
+      options.seconds = seconds
+    }
+    options.thumbnailPath = try path("thumbnail")
+    if let ext = try object("ext") { options.ext = JSON.object(ext).text }
+    if let answered = try object("reply_to") { options.replyTo = try Self.reference(answered) }
+    return options
+  }
+
   private func refuse(_ names: [String], of what: String) throws(Problem) {
     for name in names where has(name) { throw .badRequest("\"\(name)\" is no member of \(what)") }
   }
 
-  private static func reference(_ members: [JSON.Field]) throws(Problem) -> MessageReference {
+  static func reference(
+    _ members: [JSON.Field], _ name: String = "reply_to"
+  ) throws(Problem) -> MessageReference {
     let json = JSON.object(members)
     guard let sender = json["sender_id"]?.string.flatMap({ PeerID(text: $0) }),
       let id = json["message_id"]?.string.flatMap({ MessageID($0) })
-    else { throw .badRequest("\"reply_to\" must hold a \"sender_id\" and a \"message_id\"") }
+    else { throw .badRequest("\"\(name)\" must hold a \"sender_id\" and a \"message_id\"") }
     return MessageReference(sender: sender, id: id)
   }
 }

@@ -22,17 +22,17 @@ extension Router {
   func upload(_ name: String, _ request: Request) async throws -> Reply {
     guard let upload = request.upload else { throw Problem.badRequest("the body must be the file's bytes") }
     let channel: ChannelName
-    let kind: ShareKind?
+    let options: ShareOptions
     do {
       channel = try ChannelName(name)
-      kind = try Self.kind(request.query.first { $0.name == "as" }?.value)
+      options = try Self.uploadOptions(request)
     } catch {
       upload.discard()
       throw error
     }
     let path = try upload.finish()
     do {
-      let shared = try await node.share(path: path, as: kind, in: channel) { _ in }
+      let shared = try await node.share(path: path, options, in: channel) { _ in }
       upload.mark(shared.media.id)
       return .json(JSON(shared), status: 201)
     } catch {
@@ -41,10 +41,20 @@ extension Router {
     }
   }
 
+  private static func uploadOptions(_ request: Request) throws -> ShareOptions {
+    func value(_ name: String) -> String? { request.query.first { $0.name == name }?.value }
+    var options = ShareOptions(as: try kind(value("as")))
+    if let text = value("duration") {
+      guard let seconds = Int(text) else { throw Problem.badRequest("\"duration\" must be whole seconds") }
+      options.seconds = seconds
+    }
+    return options
+  }
+
   static func kind(_ text: String?) throws(Problem) -> ShareKind? {
     guard let text else { return nil }
-    guard let kind = ["photo": ShareKind.photo, "video": .video, "file": .file][text] else {
-      throw .badRequest("\"as\" must be \"photo\", \"video\" or \"file\"")
+    guard let kind = ["photo": ShareKind.photo, "video": .video, "voice": .voice, "file": .file][text] else {
+      throw .badRequest("\"as\" must be \"photo\", \"video\", \"voice\" or \"file\"")
     }
     return kind
   }

@@ -45,6 +45,9 @@ extension JSON {
     var json = base.members == nil ? Self.fromFields(of: message) : base
     json = json.setting("channel", to: message.channel.map { .string($0.text) } ?? .null)
     json = json.setting("cursor", to: .count(message.cursor))
+    if !message.fetched.isEmpty || json["fetched"] != nil {
+      json = json.setting("fetched", to: .array(message.fetched.map { .string($0.text) }))
+    }
     if let peer = message.peer { json = json.setting("peer", to: .string(peer.text)) }
     json = json.setting("delivered_to", to: .array(message.deliveredTo.map { .string($0.text) }))
     if message.isMuted { json = json.setting("muted", to: .bool(true)) }
@@ -75,6 +78,12 @@ extension JSON {
       members += [
         .init("type", "custom"), .init("event", .string(custom.event)),
         .init("custom_ext", .object(custom.fields.map { .init($0.name, .string($0.value)) })),
+      ]
+    case .combine(let combined):
+      members += [
+        .init("type", "combine"), .init("title", .string(combined.title)), .init("summary", .string(combined.summary)),
+        .init("compatible_text", .string(combined.compatibleText)),
+        .init("media_id", .string(combined.bundle.id.text)), .init("levels", .count(combined.levels)),
       ]
     case .unknown(let kind): members += [.init("type", .string(kind))]
     }
@@ -161,6 +170,8 @@ struct RenderedEvent {
     case .message(let message):
       (type, data) = ("message", JSON(message))
       cursor = message.cursor
+    case .fetched(let name, let id):
+      (type, data) = ("fetched", ["channel": .string(name.text), "media_id": .string(id.text)])
     case .impostor(let name, let member, let other):
       let member = JSON(member).setting("channel", to: .string(name.text))
       (type, data) = ("impostor", member.setting("poses_as", to: .string(other.text)))

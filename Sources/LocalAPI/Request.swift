@@ -83,6 +83,12 @@ struct Fields {
     return members
   }
 
+  func array(_ name: String) throws(Problem) -> [JSON]? {
+    guard let value = value(name) else { return nil }
+    guard let values = value.array else { throw .badRequest("\"\(name)\" must be an array") }
+    return values
+  }
+
   func requiredNumber(_ name: String) throws(Problem) -> Double {
     guard let value = value(name) else { throw .badRequest("the body lacks \"\(name)\"") }
     guard let number = value.number else { throw .badRequest("\"\(name)\" must be a number") }

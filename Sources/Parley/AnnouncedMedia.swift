@@ -71,7 +71,7 @@ extension Message {
   public var media: MediaReference? {
     switch body {
     case .photo(let media), .video(let media), .file(let media), .voice(let media, _): media
-    case .text, .location, .custom, .unknown: nil
+    case .text, .location, .custom, .combine, .unknown: nil
     }
   }
 
@@ -86,6 +86,7 @@ extension Message {
     case .voice: "voice"
     case .location: "location"
     case .custom: "custom"
+    case .combine: "combine"
     case .unknown(let kind): kind
     }
   }

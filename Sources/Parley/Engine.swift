@@ -28,6 +28,8 @@ final class Engine: Sendable {
   private let landThread = ThreadExecutor()
   private let pictureThread = ThreadExecutor()
   let pictures: PictureActor
+  /// What was fetched beforehand, in a folder of its own.
+  let received: PictureActor
   private let serveDisk: DiskActor
   private let landDisk: DiskActor
   private let serveMail = Mailbox<DiskMail>()
@@ -146,6 +148,7 @@ final class Engine: Sendable {
     sync = SyncActor(executor: syncThread, switchboard)
     self.pictures = PictureActor(
       executor: pictureThread, settings: pictures, folder: profile.path + "/pictures")
+    received = PictureActor(executor: landThread, settings: pictures, folder: profile.path + "/received")
     serveDisk = DiskActor(executor: serveThread)
     landDisk = DiskActor(executor: landThread)
     self.incarnation = incarnation

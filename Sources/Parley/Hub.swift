@@ -38,6 +38,13 @@ final class Hub: Sendable {
     var diskTrouble: String?
     var holders: [MediaID: Set<PeerID>] = [:]
     var media: [ChannelID: AnnouncedMedia] = [:]
+    /// Bundles of combined messages, and what unpacked ones announce: as said by whoever combined them.
+    var bundled: [ChannelID: AnnouncedMedia] = [:]
+    /// Announced from peer to peer.
+    var peerMedia = AnnouncedMedia()
+    /// Fetched beforehand, or told to be here.
+    var fetched = FetchedMedia()
+    var queue = FetchQueue()
     /// Channels where the owner asks for another organiser's tokens, until the node has seen to it.
     var newOrganisers: Set<ChannelID> = []
     var wake: (@Sendable () -> Void)?
@@ -67,15 +74,19 @@ final class Hub: Sendable {
   let drawn = AsyncStream.makeStream(of: (ChannelID, GenerationID).self)
   private let trouble: @Sendable (String) -> Void
   private let aborted: @Sendable () -> Void
-  private let sharesMax: Int
+  let sharesMax: Int
+  let fetchRules: FetchRules
+  /// Something may be there to be fetched beforehand.
+  let offers = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
   init(
-    me: PeerID, instance: Instance, sharesMax: Int = MemberLimits().shares,
+    me: PeerID, instance: Instance, sharesMax: Int = MemberLimits().shares, fetchRules: FetchRules = FetchRules(),
     trouble: @escaping @Sendable (String) -> Void,
     aborted: @escaping @Sendable () -> Void
   ) {
     self.aborted = aborted
     self.sharesMax = sharesMax
+    self.fetchRules = fetchRules
     self.me = me
     self.instance = instance
     self.trouble = trouble
@@ -96,6 +107,7 @@ final class Hub: Sendable {
         $0.online[channel] = nil
         $0.typing[channel] = nil
         $0.media[channel] = nil
+        $0.bundled[channel] = nil
         $0.suspicions[channel] = nil
         $0.secrets[channel] = nil
         $0.deliveries[channel] = nil
@@ -218,7 +230,10 @@ final class Hub: Sendable {
     case .delivered(let channel, let log, let after, let through, let peer):
       delivered(channel, log, after: after, through, peer)
     case .peerMessage(let peer, _, let json, let cursor):
-      if let message = peerMessage(json, with: peer, cursor) { emit(.message(message)) }
+      if let message = peerMessage(json, with: peer, cursor) {
+        notePeerMedia(message)
+        emit(.message(message))
+      }
     case .peerDelivered(let peer, let id):
       state.withLock { state in
         state.deliveredPeerMessages.append(id)
@@ -258,14 +273,18 @@ final class Hub: Sendable {
     // What they wrote is there.
     typing(channel, entry.key.author, false)
     emit(messages.map { .message($0) })
+    for message in messages { offer(message, in: channel) }
   }
 
   private func governed(_ channel: ChannelID, _ governance: Governance, _ change: Governance.Change) {
     let news = rulebook.take(governance, change, in: channel, me: me)
     ownerSaid(governance.organiser.map { OrganiserKey($0.value) }, in: channel)
     guard let name = state.withLock({ $0.channels[channel]?.name }) else { return }
-    if !news.voided.isEmpty { state.withLock { $0.media[channel]?.forget(Set(news.voided)) } }
-    for message in news.counted { note(message, in: channel) }
+    if !news.voided.isEmpty { forgetMedia(of: Set(news.voided), in: channel) }
+    for message in news.counted {
+      note(message, in: channel)
+      offer(message, in: channel)
+    }
     var events = news.changes.map { NodeEvent.roleChanged(name, $0) }
     if !news.voided.isEmpty { events.append(.voided(name, news.voided)) }
     if !news.counted.isEmpty { events.append(.counted(name, news.counted)) }
@@ -273,37 +292,6 @@ final class Hub: Sendable {
     if news.isClosed { events.append(.closed(name)) }
     emit(events)
     attributesMayHaveChanged(in: channel)
-  }
-
-  /// Remembers what media a message announces.
-  func note(_ message: Message, in channel: ChannelID) {
-    guard let media = message.media else { return }
-    let isTooMuch = state.withLock { state in
-      state.media[channel, default: AnnouncedMedia()].note(media.id, message, countMaxEach: sharesMax)
-    }
-    if isTooMuch, message.sender != me, !isKnown(.shares, message.sender, channel) {
-      overLimit(channel, message.sender, .shares)
-    }
-  }
-
-  private func isKnown(_ excess: MemberExcess, _ peer: PeerID, _ channel: ChannelID) -> Bool {
-    state.withLock { $0.suspicions[channel]?.excesses(of: peer).contains(excess) ?? false }
-  }
-
-  /// The messages that announce media in a channel, oldest first, one a media ID.
-  func announcements(in channel: ChannelID) -> [Message] {
-    state.withLock { $0.media[channel]?.messages ?? [] }.filter { !people.isBlocked($0.sender) }
-  }
-
-  func announcement(of media: MediaID) -> (Joined, Message)? {
-    state.withLock { state in
-      for (channel, announced) in state.media {
-        if let joined = state.channels[channel], let message = announced[media], !people.isBlocked(message.sender) {
-          return (joined, message)
-        }
-      }
-      return nil
-    }
   }
 
   /// The messages of an entry that count and are well-formed; those of a blocked author are not shown here, nor what is
@@ -365,7 +353,8 @@ final class Hub: Sendable {
       json: String(decoding: checked.encoded, as: UTF8.self), cursor: cursor, deliveredTo: deliveredTo, peer: peer,
       recognition: recognition,
       ext: checked.options.ext.map { String(decoding: JSONValue.object($0).encoded, as: UTF8.self) },
-      replyTo: checked.options.replyTo.map { MessageReference($0) })
+      replyTo: checked.options.replyTo.map { MessageReference($0) },
+      fetched: state.withLock { $0.fetched.known(of: checked.content) })
     message.isMuted = sender.peer != me && wishes.isMuted(sender.peer, in: channel?.id)
     return message
   }

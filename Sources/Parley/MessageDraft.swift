@@ -7,7 +7,10 @@ public struct MessageDraft: Sendable {
   let content: any MessageKind
   var options = MessageOptions.none
 
-  private init(_ content: any MessageKind) { self.content = content }
+  init(_ content: any MessageKind, _ options: MessageOptions = .none) {
+    self.content = content
+    self.options = options
+  }
 
   /// What it will say: the message's JSON but for what only the node knows (sender, message_id, timestamp).
   package var json: String {
@@ -37,6 +40,12 @@ public struct MessageDraft: Sendable {
   /// The same with data of the application beside it, looked at by nobody else. `json`: the text of a JSON object,
   /// nested at most 15 deep; it counts toward the 30,000 bytes of the message. Throws `.badField`.
   public func with(ext json: String) throws(ParleyError) -> MessageDraft {
+    var draft = self
+    draft.options.ext = try Self.ext(json)
+    return draft
+  }
+
+  static func ext(_ json: String) throws(ParleyError) -> [JSONMember] {
     let value: JSONValue
     do throws(WireError) { value = try JSONValue(decoding: json.utf8) } catch {
       throw .badField("ext", value: json, allowed: "a JSON object (\(error))")
@@ -44,9 +53,7 @@ public struct MessageDraft: Sendable {
     guard case .object(let members) = value, value.depth < Limit.jsonDepthMax else {
       throw .badField("ext", value: json, allowed: "a JSON object, nested at most \(Limit.jsonDepthMax - 1) deep")
     }
-    var draft = self
-    draft.options.ext = members
-    return draft
+    return members
   }
 
   /// The same as an answer to a message, whether its readers have that or not.

@@ -11,6 +11,7 @@ extension Message.Body {
       case let voice as VoiceKind: .voice(MediaReference(voice.file), seconds: Int(voice.duration))
       case let location as LocationKind: .location(Location(location))
       case let custom as CustomKind: .custom(CustomContent(custom))
+      case let combine as CombineKind: .combine(CombinedMessages(combine))
       default: .unknown(kind: content.type)
       }
   }

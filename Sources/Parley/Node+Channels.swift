@@ -76,7 +76,7 @@ extension Node {
       let page = try? await engine.store.history(of: joined.id, before: next, limit: pageEntryCount)
       for (entry, cursor) in page?.entries ?? [] {
         let messages = hub.messages(entry, channel: joined.id, name: joined.name, cursor: cursor)
-        for message in messages.reversed() where message.media != nil {
+        for message in messages.reversed() where message.media != nil || message.bundle != nil {
           announcements.append(message)
           byteCount += AnnouncedMedia.byteCount(message)
         }

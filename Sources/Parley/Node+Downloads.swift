@@ -87,7 +87,7 @@ extension Node {
 
   /// A preview is announced with what it shows.
   private static func announced(_ id: MediaID, _ message: Message?) -> MediaReference? {
-    guard let message, let media = message.media else { return nil }
+    guard let message, let media = message.media ?? message.bundle else { return nil }
     if media.id == id { return media }
     return MediaReference(id: id, fileName: message.fileName(of: id), byteCount: nil, mimeType: nil)
   }
@@ -171,7 +171,7 @@ extension Node {
 }
 
 /// Ends the reading with the last reference to it. Holds the media actor, which holds no store.
-private final class ReadSource: MediaByteSource {
+final class ReadSource: MediaByteSource {
   private let id: MediaID
   private let tag: UInt32
   private let actor: MediaActor

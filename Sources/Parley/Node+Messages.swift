@@ -164,9 +164,11 @@ extension Node {
     do {
       let (stored, waiting) = try await engine.store.peerMessages(
         with: peer, before: cursor.map { $0 >> 8 }, limit: max(1, min(limit, 10_000)))
-      return stored.reversed().compactMap {
+      let messages = stored.reversed().compactMap {
         hub.peerMessage($0.json, with: peer, $0.cursor, isDelivered: $0.isOwn && !waiting.contains($0.id))
       }
+      for message in messages { hub.notePeerMedia(message) }
+      return messages
     } catch {
       throw .profileDamaged(path: settings.home, reason: error.description)
     }

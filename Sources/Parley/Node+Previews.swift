@@ -4,20 +4,21 @@ import ParleyStore
 import ParleyVocabulary
 import ParleyWire
 
-/// Photos and videos. What is announced as a photo is the picture's own bytes without what says where it was taken, not
-/// a smaller copy: nothing of the picture is lost, a clean file is shared from where it lies, and the big picture is
-/// there for those who need less.
+/// Photos, videos and voice. What is announced as a photo is the picture's own bytes without what says where it was
+/// taken, not a smaller copy: nothing of the picture is lost, a clean file is shared from where it lies, and the
+/// big picture is there for those who need less.
 extension Node {
   /// Nil when it is to be shared as any file.
   func sharePicture(
-    path: String, as kind: ShareKind?, in name: ChannelName, _ progress: @escaping @Sendable (ShareProgress) -> Void
+    path: String, _ options: ShareOptions, _ said: MessageOptions, in name: ChannelName,
+    _ progress: @escaping @Sendable (ShareProgress) -> Void
   ) async throws(ParleyError) -> SharedMedia? {
     let engine = try await running()
     let joined = try channel(name)
-    guard let made = try await engine.pictures.look(at: path, as: kind) else { return nil }
+    guard let made = try await engine.pictures.look(at: path, options) else { return nil }
     let temporary = [made.cleanPath, made.bigPath, made.thumbnailPath].compactMap { $0 }
     do throws(ParleyError) {
-      let shared = try await share(made, path, joined, engine, progress)
+      let shared = try await share(made, path, said, joined, engine, progress)
       // Renamed by now, but for what could not be.
       await engine.pictures.discard(temporary)
       return shared
@@ -28,7 +29,7 @@ extension Node {
   }
 
   private func share(
-    _ made: PictureActor.Made, _ path: String, _ joined: Hub.Joined, _ engine: Engine,
+    _ made: PictureActor.Made, _ path: String, _ said: MessageOptions, _ joined: Hub.Joined, _ engine: Engine,
     _ progress: @escaping @Sendable (ShareProgress) -> Void
   ) async throws(ParleyError) -> SharedMedia {
     let (whole, wholeName) = try await hold(made, path, joined, engine, progress)
@@ -42,7 +43,7 @@ extension Node {
     let file = MediaMembers(
       id: whole.manifest.id, fileName: wholeName, byteCount: whole.facts.byteCount, mimeType: whole.manifest.mimeType)
     let content = Self.content(made, file, big: small[.big], thumbnail: small[.thumbnail])
-    _ = try await say(content, in: joined.name, waiting: nil)
+    _ = try await say(content, said, in: joined.name, waiting: nil)
     await trimPictures(keeping: Set(small.values).union([file.id]), engine)
     let picture: PictureReference? =
       switch content {
@@ -65,6 +66,7 @@ extension Node {
     let (width, height) = (number(made.width), number(made.height))
     switch made.content {
     case .file: return FileKind(file: file)
+    case .voice(let seconds): return VoiceKind(file: file, duration: seconds)
     case .video(let seconds):
       return VideoKind(
         file: file, duration: seconds, picture: PictureMembers(width: width, height: height, thumbnail: thumbnail))
@@ -85,6 +87,7 @@ extension Node {
       switch made.content {
       case .photo: PhotoKind.type
       case .video: VideoKind.type
+      case .voice: VoiceKind.type
       case .file: FileKind.type
       }
     if let cleanPath = made.cleanPath {
@@ -106,7 +109,7 @@ extension Node {
   }
 
   /// A file made here, which is renamed to its media ID.
-  private func hold(
+  func hold(
     _ path: String, named name: String, _ mimeType: String?, _ kind: String, _ joined: Hub.Joined, _ engine: Engine
   ) async throws(ParleyError) -> HeldFile {
     let scanned = try await engine.pictures.hashed(path)
@@ -126,7 +129,7 @@ extension Node {
 
   // MARK: What is kept
 
-  private func trimPictures(keeping kept: Set<MediaID>, _ engine: Engine) async {
+  func trimPictures(keeping kept: Set<MediaID>, _ engine: Engine) async {
     let gone = await engine.pictures.trim(toByteCount: settings.pictures.keptByteCountMax, keeping: kept)
     for id in gone { await forgetPicture(id, engine) }
   }
@@ -189,7 +192,7 @@ extension MediaReference {
 extension Message {
   /// Of the media it announces, or of a smaller picture of that.
   func fileName(of id: MediaID) -> String {
-    guard let media else { return "" }
+    guard let media = media ?? bundle else { return "" }
     if id == media.picture?.thumbnailID, id != media.id { return PreviewName.thumbnail.name(of: media.fileName) }
     if id == media.picture?.bigID, id != media.id { return PreviewName.big.name(of: media.fileName) }
     return media.fileName

@@ -29,7 +29,16 @@ extension Node {
     path: String, as kind: ShareKind? = nil, in name: ChannelName,
     progress: @escaping @Sendable (ShareProgress) -> Void
   ) async throws(ParleyError) -> SharedMedia {
-    if let picture = try await sharePicture(path: path, as: kind, in: name, progress) { return picture }
+    try await share(path: path, ShareOptions(as: kind), in: name, progress: progress)
+  }
+
+  /// The same with all that can be said of the file, and beside it. Throws `.badField` too, before anything is read.
+  public func share(
+    path: String, _ options: ShareOptions, in name: ChannelName,
+    progress: @escaping @Sendable (ShareProgress) -> Void
+  ) async throws(ParleyError) -> SharedMedia {
+    let said = try options.said()
+    if let picture = try await sharePicture(path: path, options, said, in: name, progress) { return picture }
     let engine = try await running()
     let joined = try channel(name)
     let (scanned, head) = try await scan(path, engine, progress)
@@ -43,7 +52,7 @@ extension Node {
     let held = HeldFile(scanned, manifest: manifest)
     try await keep(held, in: joined, kind: "file", engine)
     await engine.media.hold(held, in: joined.id)
-    _ = try await say(FileKind(file: media), in: name, waiting: nil)
+    _ = try await say(FileKind(file: media), said, in: name, waiting: nil)
     return SharedMedia(
       media: MediaReference(
         id: manifest.id, fileName: scanned.name, byteCount: scanned.byteCount, mimeType: mimeType),
@@ -131,6 +140,25 @@ extension Node {
         hub.take(.trouble(ParleyError.sourceChanged(path: error.path).description))
       }
     }
+  }
+}
+
+extension ShareOptions {
+  /// What the message carries beside its kind's own members. Throws `.badField` for what cannot be.
+  func said() throws(ParleyError) -> MessageOptions {
+    if let seconds, !Self.secondsRange.contains(seconds) {
+      throw .badField("duration", value: "\(seconds)", allowed: "0 to \(Self.secondsRange.upperBound) seconds")
+    }
+    if seconds != nil, kind != .voice, kind != .video {
+      throw .badField("duration", value: "\(seconds!)", allowed: "of a voice or video only")
+    }
+    if let thumbnailPath, kind != .video {
+      throw .badField("thumbnail", value: thumbnailPath, allowed: "of a video only")
+    }
+    var said = MessageOptions.none
+    if let ext { said.ext = try MessageDraft.ext(ext) }
+    said.replyTo = replyTo.map { MessageKey(sender: $0.sender, id: $0.id) }
+    return said
   }
 }
 

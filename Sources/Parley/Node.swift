@@ -81,7 +81,9 @@ public actor Node {
     instance = Sealing.randomInstance()
     let end = end.continuation
     let hub = Hub(
-      me: profile.identity.peerID, instance: instance, sharesMax: settings.memberLimits.shares, trouble: trouble,
+      me: profile.identity.peerID, instance: instance, sharesMax: settings.memberLimits.shares,
+      fetchRules: FetchRules(thumbnails: settings.downloadsThumbnails, voice: settings.downloadsVoice),
+      trouble: trouble,
       aborted: { end.finish() })
     self.hub = hub
     switchboard = Switchboard { hub.take($0) }
@@ -136,6 +138,7 @@ public actor Node {
       group.addTask { await self.lifetime(engine) }
       group.addTask { await self.stateGenerations(engine) }
       group.addTask { await self.watchToken(engine) }
+      group.addTask { await self.fetchBeforehand(engine) }
       await group.waitForAll()
     }
     await engine.store.close()
@@ -160,6 +163,7 @@ public actor Node {
     phase = .ended
     engine.tokenAlarm.continuation.finish()
     hub.drawn.continuation.finish()
+    hub.offers.continuation.finish()
     switchboard.login.post(.loggedOut)
     await engine.settle()
     switchboard.close()

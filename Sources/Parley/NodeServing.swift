@@ -73,6 +73,19 @@ public protocol NodeServing: Sendable {
   /// `peer`: a PeerID's text, a unique prefix of it (4 characters or more), or a display name that only one person has.
   func tell(_ draft: MessageDraft, peer: String) async throws(ParleyError) -> TellOutcome
 
+  /// Whose messages have these IDs.
+  func references(to ids: [MessageID], in name: ChannelName) async throws(ParleyError) -> [MessageReference]
+  /// The IDs of what is said again.
+  func forward(
+    _ messages: [MessageReference], from name: ChannelName, to target: ForwardTarget
+  ) async throws(ParleyError) -> [MessageID]
+  /// `target`: nil for the same channel.
+  func combine(
+    _ messages: [MessageReference], from name: ChannelName, to target: ChannelName?, _ draft: CombineDraft
+  ) async throws(ParleyError) -> SendReceipt
+  /// By the media ID of the bundle.
+  func unpack(_ id: MediaID) async throws(ParleyError) -> [UnpackedMessage]
+
   /// `peer` as in `tell`.
   func verification(of peer: String) async throws(ParleyError) -> Verification
   func verify(_ peer: String, scanned: String?) async throws(ParleyError) -> Verification
@@ -83,7 +96,8 @@ public protocol NodeServing: Sendable {
 
   /// Shares a file or a folder. `progress` is called in order while it is read, at most some 200 times; must not block.
   func share(
-    path: String, as kind: ShareKind?, in name: ChannelName, progress: @escaping @Sendable (ShareProgress) -> Void
+    path: String, _ options: ShareOptions, in name: ChannelName,
+    progress: @escaping @Sendable (ShareProgress) -> Void
   ) async throws(ParleyError) -> SharedMedia
   func unshare(_ id: MediaID) async throws(ParleyError)
   func media(of name: ChannelName) async throws(ParleyError) -> [MediaSummary]

@@ -28,6 +28,14 @@ public struct NodeSettings: Sendable {
   public var tokenFile: String?
   /// Sizes, quality and upkeep of previews.
   public var pictures = PictureSettings()
+  /// Whether the small previews of photos and videos are fetched as soon as they are announced.
+  public var downloadsThumbnails = true
+  /// Whether voice is fetched as soon as it is announced.
+  public var downloadsVoice = true
+  /// Bytes of such previews and voice kept in the home and served from there, 1,048,576 to 1,099,511,627,776. Beyond
+  /// it, or beyond 4,096 of them, the ones used longest ago go. One preview has at most 1 MiB, one voice 8 MiB; longer
+  /// ones are fetched when they are asked for.
+  public var fetchedByteCountMax = 256 << 20
   /// What one member may cost this node.
   public var memberLimits = MemberLimits()
   /// Bytes a second of files sent to all others together, 65,536 to 2^40; nil: as fast as it goes.
@@ -81,6 +89,7 @@ public struct NodeSettings: Sendable {
       ("seconds in the outbox", outboxSeconds, Self.outboxSecondsRange),
       ("messages in the outbox", outboxCountMax, Self.outboxCountRange),
       ("bytes in the outbox", outboxByteCountMax, Self.outboxByteCountRange),
+      ("bytes of previews and voice fetched", fetchedByteCountMax, PictureSettings.keptByteCountRange),
     ]
     for (name, value, allowed) in numbers where !allowed.contains(value) {
       throw .badSetting(name, value: value, allowed: allowed)

@@ -35,6 +35,18 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
   case badField(String, value: String, allowed: String)
   /// A text without a character. Nothing was sent.
   case emptyMessage
+  /// No message with this key is here, or none that is shown. Nothing was sent.
+  case noSuchMessage(MessageReference)
+  /// No message of the channel that is kept here has this ID. Nothing was sent.
+  case unknownMessageID(MessageID, ChannelName)
+  /// Several people chose this ID for a message. Nothing was done to any of them.
+  case ambiguousMessage(MessageID, senders: [PeerID])
+  /// This version does not know the kind of the message, and cannot say it again. Nothing was sent.
+  case notForwarded(MessageID, kind: String)
+  /// The file that a message announces is not here, so that it cannot be served elsewhere. Nothing was sent.
+  case mediaNotHeld(MediaID)
+  /// What a combined message names is not what it must be. Nothing of it is used.
+  case badBundle(MediaID, reason: String)
   /// Nobody met so far has this ID, prefix or name.
   case noSuchPeer(String)
   /// Several people match; nothing was sent to any of them.
@@ -121,6 +133,9 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
     case .badField(let field, let value, let allowed):
       "\(field) cannot be \(String(value.prefix(64)).escapedLine): \(allowed); nothing was sent"
     case .emptyMessage: "the message is empty: nothing was sent"
+    case .noSuchMessage(let message):
+      "no message \(message.id.text.escapedLine) of \(message.sender.fingerprint) is here: nothing was sent"
+    case .unknownMessageID, .ambiguousMessage, .notForwarded, .mediaNotHeld, .badBundle: messageSentence
     case .noSuchPeer(let text):
       "nobody met so far matches \(text.escapedLine): see parley members CHANNEL for names and IDs"
     case .ambiguousPeer(let text, let candidates):
@@ -157,6 +172,27 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
     case .cancelled: "cancelled"
     case .stopped: "the node is stopping"
     case .aborted: "the same identity was started elsewhere, so this node has stopped: one identity runs in one place"
+    }
+  }
+
+  /// Of messages that are looked for and sent on.
+  private var messageSentence: String {
+    switch self {
+    case .unknownMessageID(let id, let name):
+      "no message \(id.text.escapedLine) of \(name.text.escapedLine) is kept here: nothing was sent; see parley "
+        + "history \(name.text.escapedLine) --json for IDs"
+    case .ambiguousMessage(let id, let senders):
+      "several messages have the ID \(id.text.escapedLine), by \(senders.map(\.fingerprint).joined(separator: ", ")): "
+        + "nothing was done; say whose"
+    case .notForwarded(let id, let kind):
+      "the message \(id.text.escapedLine) is of a kind that this version does not know (\(kind.escapedLine)): "
+        + "nothing was sent"
+    case .mediaNotHeld(let id):
+      "the file \(id.text) is not here, so it cannot be served there: nothing was sent; download it first (parley "
+        + "download \(id.text))"
+    case .badBundle(let id, let reason):
+      "the combined messages \(id.text) are not what they must be (\(reason.escapedLine)): nothing of them is used"
+    default: preconditionFailure("asked for these cases only")
     }
   }
 

@@ -4,8 +4,8 @@ import ParleyDisk
 import ParleyPictures
 import ParleyVocabulary
 
-/// Looks at pictures and videos on a thread of its own, one after the other: what decodes them takes a core and much
-/// memory. Keeps what is made of them in a folder, under media IDs.
+/// Looks at pictures, videos and voice on a thread of its own, one after the other: what decodes them takes a core and
+/// much memory. Keeps what is made of them in a folder, under media IDs.
 actor PictureActor {
   private let executor: ThreadExecutor
   private let rules: PreviewRules
@@ -25,6 +25,7 @@ actor PictureActor {
     enum Content: Sendable {
       case photo(isOriginal: Bool, isGIF: Bool)
       case video(seconds: UInt32)
+      case voice(seconds: UInt32)
       case file
     }
     var content: Content
@@ -40,7 +41,8 @@ actor PictureActor {
   }
 
   /// Nil: a file like any other. Also when it cannot be opened, which sharing it says better.
-  func look(at path: String, as kind: ShareKind?) throws(ParleyError) -> Made? {
+  func look(at path: String, _ options: ShareOptions) throws(ParleyError) -> Made? {
+    let kind = options.kind
     var status = stat()
     guard kind != .file, stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
     let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
@@ -50,13 +52,13 @@ actor PictureActor {
     var head = [UInt8](repeating: 0, count: 12)
     head.removeLast(12 - max(0, pread(file, &head, 12, 0)))
     var made: Made
-    switch (kind, PictureFormat(head: head), VideoFormat(head: head)) {
-    case (nil, .some, _), (.photo, .some, _), (.originalPhoto, .some, _):
-      made = try photo(file, path, isOriginal: kind == .originalPhoto)
-    case (nil, _, let format?), (.video, _, let format?): made = try video(file, head, format, isAsked: kind == .video)
-    case (nil, _, _): return nil
-    case (.video, _, _):
-      made = Made(content: .file, notes: ["it is shared as a file: it is no video known here (MP4, QuickTime, WebM)"])
+    let format = VideoFormat(head: head)
+    switch (kind, PictureFormat(head: head)) {
+    case (.voice, _): made = voice(file, SoundFormat(head: head), options)
+    case (.video, _), (nil, nil):
+      guard kind != nil || format != nil, let film = try video(file, format, options) else { return nil }
+      made = film
+    case (_, .some): made = try photo(file, path, isOriginal: kind == .originalPhoto)
     default:
       made = Made(content: .photo(isOriginal: kind == .originalPhoto, isGIF: false))
       made.notes = [
@@ -83,27 +85,62 @@ actor PictureActor {
     return made
   }
 
-  private func video(
-    _ file: Int32, _ head: [UInt8], _ format: VideoFormat, isAsked: Bool
-  ) throws(ParleyError) -> Made {
-    var made = Made(content: .file)
+  /// Nil: sound alone, which nobody called a video. `format`: nil for what is not known here; it is a video all the
+  /// same when it is said how long it is.
+  private func video(_ file: Int32, _ format: VideoFormat?, _ options: ShareOptions) throws(ParleyError) -> Made? {
+    var facts: VideoFacts?
+    var reason = "it is no video known here (MP4, QuickTime, WebM)"
+    if let format {
+      do throws(ToolError) {
+        facts = try rules.facts(ofVideo: format, file: file)
+        reason = "the file does not say"
+      } catch { reason = error.description }
+    }
+    if options.kind == nil, let facts, facts.width == nil { return nil }
+    guard let seconds = Self.seconds(facts?.seconds, options) else { return Self.shortOfLength("video", reason) }
+    var made = Made(content: .video(seconds: seconds))
+    (made.width, made.height) = (facts?.width, facts?.height)
+    var given: OpenFile?
+    if let path = options.thumbnailPath { given = try OpenFile(path) }
     do throws(ToolError) {
-      let facts = try rules.facts(ofVideo: format, file: file)
-      guard let seconds = facts.seconds, seconds < Double(Int32.max) else {
-        made.notes.append("it is shared as a file: how long the video is cannot be found out")
-        return made
-      }
-      made.content = .video(seconds: UInt32(seconds.rounded()))
-      (made.width, made.height) = (facts.width, facts.height)
-      keep(&made, big: nil, thumbnail: try rules.thumbnail(ofVideo: format, facts, file: file))
-    } catch {
-      if case .file = made.content {
-        made.notes.append("it is shared as a file: what the video is cannot be found out: \(error)")
+      if let given {
+        keep(&made, big: nil, thumbnail: try rules.thumbnail(ofPicture: given.descriptor))
+      } else if let format, let facts {
+        keep(&made, big: nil, thumbnail: try rules.thumbnail(ofVideo: format, facts, file: file))
       } else {
-        made.notes.append("no preview: \(error)")
+        made.notes.append("no preview: \(reason)")
       }
+    } catch {
+      made.notes.append("no preview: \(error)")
     }
     return made
+  }
+
+  private func voice(_ file: Int32, _ format: SoundFormat?, _ options: ShareOptions) -> Made {
+    var found: Double?
+    var reason = "it is no sound known here (Ogg, WebM, MP4, MP3, AAC, AMR, FLAC, WAV)"
+    if let format {
+      do throws(ToolError) {
+        found = try rules.seconds(ofSound: format, file: file)
+        reason = "the file does not say"
+      } catch { reason = error.description }
+    }
+    guard let seconds = Self.seconds(found, options) else { return Self.shortOfLength("sound", reason) }
+    return Made(content: .voice(seconds: seconds), mimeType: format?.mimeType)
+  }
+
+  /// What the file says counts; the caller's word where it says nothing.
+  private static func seconds(_ found: Double?, _ options: ShareOptions) -> UInt32? {
+    if let found, found < Double(Int32.max) { return UInt32(found.rounded()) }
+    return options.seconds.flatMap { UInt32(exactly: $0) }
+  }
+
+  private static func shortOfLength(_ what: String, _ reason: String) -> Made {
+    Made(
+      content: .file,
+      notes: [
+        "it is shared as a file: how long the \(what) is cannot be found out (\(reason)): say it with the share"
+      ])
   }
 
   /// Previews that cannot be kept are no reason not to share.
@@ -118,7 +155,7 @@ actor PictureActor {
 
   // MARK: The folder
 
-  private func write(_ bytes: [UInt8]) throws(ParleyError) -> String {
+  func write(_ bytes: [UInt8]) throws(ParleyError) -> String {
     try write { file in
       var done = 0
       while done < bytes.count {
@@ -167,9 +204,21 @@ actor PictureActor {
 
   func path(of id: MediaID) -> String { "\(folder)/\(id.text)" }
 
+  /// Media IDs of what the folder holds, in no order.
+  func kept() -> [MediaID] {
+    var ids: [MediaID] = []
+    guard let entries = opendir(folder) else { return [] }
+    defer { closedir(entries) }
+    while let entry = readdir(entries) {
+      let name = withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+      if let id = MediaID(text: name) { ids.append(id) }
+    }
+    return ids
+  }
+
   /// Removes what was used longest ago (read, or shared again) until the rest fits, and what was left half-made an hour
   /// ago or more. Returns what is gone.
-  func trim(toByteCount byteCountMax: Int, keeping kept: Set<MediaID>) -> [MediaID] {
+  func trim(toByteCount byteCountMax: Int, count countMax: Int = .max, keeping kept: Set<MediaID>) -> [MediaID] {
     var files: [(id: MediaID, byteCount: Int, used: Int)] = []
     guard let entries = opendir(folder) else { return [] }
     defer { closedir(entries) }
@@ -185,13 +234,29 @@ actor PictureActor {
     }
     var byteCount = files.reduce(0) { $0 + $1.byteCount }
     var gone: [MediaID] = []
-    for file in files.sorted(by: { $0.used < $1.used }) where byteCount > byteCountMax && !kept.contains(file.id) {
+    for file in files.sorted(by: { $0.used < $1.used })
+    where (byteCount > byteCountMax || files.count - gone.count > countMax) && !kept.contains(file.id) {
       unlink(path(of: file.id))
       byteCount -= file.byteCount
       gone.append(file.id)
     }
     return gone
   }
+}
+
+/// Closed with the last reference to it.
+private final class OpenFile {
+  let descriptor: Int32
+
+  init(_ path: String) throws(ParleyError) {
+    descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+    guard descriptor >= 0 else {
+      if errno == ENOENT { throw .noSuchFile(path: path) }
+      throw .fileTrouble(path: path, reason: String(cString: strerror(errno)))
+    }
+  }
+
+  deinit { if descriptor >= 0 { close(descriptor) } }
 }
 
 extension timespec {

@@ -259,8 +259,8 @@ extension NodeEvent {
     case .attributeChanged(_, let change):
       512 + (change.old?.value.utf8.count ?? 0) + (change.new?.value.utf8.count ?? 0)
     case .equivocated(_, _, let proof): 256 + proof.entries.reduce(0) { $0 + $1.count }
-    case .stateChanged, .joined, .left, .memberChanged, .impostor, .delivered, .expired, .dropped, .roleChanged,
-      .closed, .keysChanged, .refused, .memberOverLimit, .typing:
+    case .stateChanged, .joined, .left, .memberChanged, .impostor, .fetched, .delivered, .expired, .dropped,
+      .roleChanged, .closed, .keysChanged, .refused, .memberOverLimit, .typing:
       256
     }
   }
@@ -276,6 +276,7 @@ extension NodeEvent {
       .closed(let name):
       name == channel
     case .message(let message): message.channel == channel
+    case .fetched(let name, _): name == channel
     case .delivered(let name, _, _): name == channel
     case .keysChanged(let name, _), .refused(let name, _, _): name == channel
     case .attributeChanged(let name, _), .typing(let name, _, _): name == channel

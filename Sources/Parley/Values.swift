@@ -110,6 +110,8 @@ public struct Message: Sendable, Equatable {
     case location(Location)
     /// What an application made of its own.
     case custom(CustomContent)
+    /// Messages that somebody put together: `Node.unpack(_:)`.
+    case combine(CombinedMessages)
     /// A kind that this version does not know; its JSON is kept in `json`.
     case unknown(kind: String)
   }
@@ -142,12 +144,16 @@ public struct Message: Sendable, Equatable {
   public internal(set) var isMuted = false
   /// What it answers; may be a message that is not here.
   public let replyTo: MessageReference?
+  /// Of the media it announces, what this node fetched beforehand (`NodeSettings.downloadsThumbnails`,
+  /// `downloadsVoice`): it can be read at once, also when nobody else is present.
+  public let fetched: [MediaID]
 
   public init(
     channel: ChannelName?, id: MessageID, sender: PeerID, senderName: String, timestamp: String, body: Body,
     json: String, cursor: UInt64, deliveredTo: [PeerID], peer: PeerID? = nil, recognition: Recognition = .none,
-    ext: String? = nil, replyTo: MessageReference? = nil
+    ext: String? = nil, replyTo: MessageReference? = nil, fetched: [MediaID] = []
   ) {
+    self.fetched = fetched
     self.recognition = recognition
     self.ext = ext
     self.replyTo = replyTo
@@ -208,7 +214,7 @@ public struct PeerSummary: Sendable, Equatable {
 public struct MediaSummary: Sendable, Equatable {
   /// The file, photo or video.
   public let media: MediaReference
-  /// The schema's `type`: `photo`, `video` or `file`.
+  /// The schema's `type`: `photo`, `video`, `voice` or `file`.
   public let kind: String
   /// Who signed it.
   public let sender: PeerID
@@ -293,8 +299,38 @@ public enum ShareKind: String, Sendable {
   case originalPhoto = "original_photo"
   /// Moving pictures, as they are, with a frame as thumbnail. A file whose length cannot be found out is a `file`.
   case video
+  /// Recorded speech, as it is. Never guessed: a file with sound is a `file` unless it is said to be this.
+  case voice
   /// Anything, as it is.
   case file
+}
+
+/// How a file is shared, and what is said beside it.
+public struct ShareOptions: Sendable, Equatable {
+  /// Nil: a photo or video when its first bytes are those of one, else a file.
+  public var kind: ShareKind?
+  /// Whole seconds of a voice or video, 0 to 2,147,483,647. Counts only where the file's own length cannot be found
+  /// out: `ffprobe` is missing, or the file does not say.
+  public var seconds: Int?
+  /// A picture that stands for a video, in place of one of its frames; absolute, or relative to the working directory.
+  public var thumbnailPath: String?
+  /// Data of the application: the text of a JSON object, nested at most 15 deep.
+  public var ext: String?
+  /// What it answers.
+  public var replyTo: MessageReference?
+
+  public init(
+    as kind: ShareKind? = nil, seconds: Int? = nil, thumbnailPath: String? = nil, ext: String? = nil,
+    replyTo: MessageReference? = nil
+  ) {
+    self.kind = kind
+    self.seconds = seconds
+    self.thumbnailPath = thumbnailPath
+    self.ext = ext
+    self.replyTo = replyTo
+  }
+
+  static let secondsRange = 0...Int(Int32.max)
 }
 
 /// What of a folder is downloaded, and how.
@@ -389,6 +425,8 @@ public enum NodeEvent: Sendable, Equatable {
   case tokenRefused(ChannelName, PeerID, TokenRefusal, isSelf: Bool)
   /// This node's own login token ends within 30 s: log in with a new one (`Node.logIn(with:)`).
   case tokenExpiring(LoginToken)
+  /// A preview or voice that a message announced is here: it can be read at once (`Node.bytes(of:)`).
+  case fetched(ChannelName, MediaID)
   /// A member is now known to have stored an own message.
   case delivered(ChannelName?, MessageID, to: PeerID)
   /// A message waited for this peer as long as it may (`NodeSettings.outboxSeconds`), in vain: it is no longer tried,

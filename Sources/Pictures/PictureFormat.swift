@@ -23,6 +23,44 @@ package enum PictureFormat: String, Sendable {
   package var fileEnding: String { self == .jpeg ? "jpg" : rawValue }
 }
 
+/// Files with recorded sound of which it can be found out how long they are; the demuxer that reads each and no other.
+package enum SoundFormat: String, Sendable {
+  case ogg, wav, mp3, flac, aac, amr, mov, matroska
+
+  /// By the first 12 bytes, never by the name.
+  package init?(head: some Collection<UInt8>) {
+    let head = Array(head.prefix(12))
+    if head.starts(with: Array("OggS".utf8)) {
+      self = .ogg
+    } else if head.count == 12, head.starts(with: Array("RIFF".utf8)), Array(head[8...]) == Array("WAVE".utf8) {
+      self = .wav
+    } else if head.starts(with: Array("fLaC".utf8)) {
+      self = .flac
+    } else if head.starts(with: Array("#!AMR".utf8)) {
+      self = .amr
+    } else if head.starts(with: Array("ID3".utf8)) {
+      self = .mp3
+    } else if let format = VideoFormat(head: head) {
+      self = format == .mov ? .mov : .matroska
+    } else if head.count > 1, head[0] == 0xFF, head[1] & 0xE0 == 0xE0 {
+      // Eleven bits of a frame's start; of ADTS twelve, with a layer of 0 (ISO/IEC 11172-3, 13818-7).
+      self = head[1] & 0xF6 == 0xF0 ? .aac : .mp3
+    } else {
+      return nil
+    }
+  }
+
+  /// As players know it: of containers for film as well, that of sound in them.
+  package var mimeType: String {
+    switch self {
+    case .mp3: "audio/mpeg"
+    case .mov: "audio/mp4"
+    case .matroska: "audio/webm"
+    case .ogg, .wav, .flac, .aac, .amr: "audio/\(rawValue)"
+    }
+  }
+}
+
 /// Files with moving pictures of which a frame can be shown; the demuxer that reads each and no other.
 package enum VideoFormat: String, Sendable {
   case mov, matroska

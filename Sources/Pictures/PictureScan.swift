@@ -16,6 +16,8 @@ package struct PictureScan: Equatable, Sendable {
   package internal(set) var storedHeight = 0
   /// As EXIF numbers them: 1 upright to 8.
   package internal(set) var orientation = 1
+  /// Whether it holds a colour profile, without which colours are those of sRGB.
+  package internal(set) var hasProfile = false
   /// False when its structure breaks off or makes no sense.
   package internal(set) var isWhole = true
   private(set) var parts: [Part] = []

@@ -61,9 +61,9 @@ extension PreviewRules {
       return previews
     }
     do throws(ToolError) {
-      previews.thumbnail = try picture(file, width, height, sideMax: thumbnailSideMax)
+      previews.thumbnail = try picture(file, scan, sideMax: thumbnailSideMax)
       if scan.format != .gif, min(width, height) > bigSideMax {
-        previews.big = try picture(file, width, height, sideMax: bigSideMax)
+        previews.big = try picture(file, scan, sideMax: bigSideMax)
       }
     } catch {
       previews.notes.append("no preview: \(error)")
@@ -71,15 +71,31 @@ extension PreviewRules {
     return previews
   }
 
-  private func picture(_ file: Int32, _ width: Int, _ height: Int, sideMax: Int) throws(ToolError) -> Preview {
-    let box = Self.box(width, height, sideMax: sideMax)
+  /// Of a picture that stands for something else, such as a video.
+  package func thumbnail(ofPicture file: Int32) throws(ToolError) -> Preview {
+    var source = ByteSource(file: file)
+    guard let scan = PictureScan(&source), scan.width > 0, scan.height > 0,
+      scan.width.multipliedReportingOverflow(by: scan.height).partialValue <= Self.pixelCountMax
+    else {
+      throw .failed(
+        tool: pictureTool.name,
+        reason: "is given no picture that it may decode (JPEG, PNG, GIF, WebP of \(Self.pixelCountMax) pixels)",
+        words: "")
+    }
+    return try picture(file, scan, sideMax: thumbnailSideMax)
+  }
+
+  private func picture(_ file: Int32, _ scan: PictureScan, sideMax: Int) throws(ToolError) -> Preview {
+    let box = Self.box(scan.width, scan.height, sideMax: sideMax)
     lseek(file, 0, SEEK_SET)
-    // The profile is applied before it goes with the rest of what is stripped.
+    // The profile is applied before it goes with the rest of what is stripped. Without one libvips would take the
+    // colours for others and change them.
+    let export = scan.hasProfile ? ["--export-profile", "srgb"] : []
     let bytes = try pictureTool.run(
       [
-        "stdin", "--size", "\(box.width)x\(box.height)>", "--export-profile", "srgb", "--output",
-        ".jpg[Q=\(Int((quality * 100).rounded())),strip,optimize_coding,background=255]",
-      ], input: file, limits)
+        "stdin", "--size", "\(box.width)x\(box.height)>", "--output",
+        ".jpg[Q=\(max(1, Int((quality * 100).rounded()))),strip,optimize_coding,background=255]",
+      ] + export, input: file, limits)
     return try Self.checked(bytes, pictureTool.name, box)
   }
 
@@ -93,7 +109,7 @@ extension PreviewRules {
     let start = min(1, (facts.seconds ?? 0) / 3)
     lseek(file, 0, SEEK_SET)
     let bytes = try videoTool.run(
-      ["-nostdin", "-v", "error", "-ss", "\(start)"] + Self.input(format) + [
+      ["-nostdin", "-v", "error", "-ss", "\(start)"] + Self.input(format.rawValue) + [
         "-map", "0:V:0", "-frames:v", "1", "-an", "-sn", "-dn", "-map_metadata", "-1", "-vf",
         "scale=\(box.width):\(box.height)", "-pix_fmt", "yuvj420p", "-q:v", "\(2 + (1 - quality) * 8)", "-f", "mjpeg",
         "pipe:1",
@@ -103,15 +119,39 @@ extension PreviewRules {
 
   /// Its size and length. Blocks.
   package func facts(ofVideo format: VideoFormat, file: Int32) throws(ToolError) -> VideoFacts {
+    let values = try values(
+      [
+        "-select_streams", "V:0", "-show_entries",
+        "format=duration:stream=width,height:stream_tags=rotate:stream_side_data=rotation",
+      ], format.rawValue, file)
+    let sizes = [values["width"], values["height"]].map { $0.flatMap { Int($0) }.flatMap { $0 > 0 ? $0 : nil } }
+    let turn = (values["rotation"] ?? values["rotate"]).flatMap { Int($0) } ?? 0
+    let isOnItsSide = turn % 180 != 0
+    return VideoFacts(
+      width: sizes[isOnItsSide ? 1 : 0], height: sizes[isOnItsSide ? 0 : 1], seconds: Self.seconds(values))
+  }
+
+  /// How long the sound is; nil when the file has none, or does not say. Blocks.
+  package func seconds(ofSound format: SoundFormat, file: Int32) throws(ToolError) -> Double? {
+    let values = try values(
+      ["-select_streams", "a:0", "-show_entries", "format=duration:stream=codec_type"], format.rawValue, file)
+    return values["codec_type"] == "audio" ? Self.seconds(values) : nil
+  }
+
+  private static func seconds(_ values: [Substring: Substring]) -> Double? {
+    values["duration"].flatMap { Double($0) }.flatMap { $0.isFinite && $0 >= 0 ? $0 : nil }
+  }
+
+  /// What ffprobe says, by the last part of each name.
+  private func values(
+    _ wanted: [String], _ demuxer: String, _ file: Int32
+  ) throws(ToolError) -> [Substring: Substring] {
     lseek(file, 0, SEEK_SET)
     var limits = limits
     limits.outputByteCountMax = 1 << 16
     let text = String(
       decoding: try videoFactsTool.run(
-        [
-          "-v", "error", "-select_streams", "V:0", "-show_entries",
-          "format=duration:stream=width,height:stream_tags=rotate:stream_side_data=rotation", "-of", "flat",
-        ] + Self.input(format), input: file, limits), as: UTF8.self)
+        ["-v", "error"] + wanted + ["-of", "flat"] + Self.input(demuxer), input: file, limits), as: UTF8.self)
     var values: [Substring: Substring] = [:]
     for line in text.split(separator: "\n") {
       guard let equals = line.firstIndex(of: "="), let dot = line[..<equals].lastIndex(of: ".") else { continue }
@@ -119,17 +159,12 @@ extension PreviewRules {
         $0 != "\""
       }
     }
-    let sizes = [values["width"], values["height"]].map { $0.flatMap { Int($0) }.flatMap { $0 > 0 ? $0 : nil } }
-    let turn = (values["rotation"] ?? values["rotate"]).flatMap { Int($0) } ?? 0
-    let isOnItsSide = turn % 180 != 0
-    let seconds = values["duration"].flatMap { Double($0) }.flatMap { $0.isFinite && $0 >= 0 ? $0 : nil }
-    return VideoFacts(
-      width: sizes[isOnItsSide ? 1 : 0], height: sizes[isOnItsSide ? 0 : 1], seconds: seconds)
+    return values
   }
 
   /// One demuxer, no other file, and no address.
-  private static func input(_ format: VideoFormat) -> [String] {
-    ["-protocol_whitelist", "file", "-threads", "1", "-f", format.rawValue, "-i", "/proc/self/fd/0"]
+  private static func input(_ demuxer: String) -> [String] {
+    ["-protocol_whitelist", "file", "-threads", "1", "-f", demuxer, "-i", "/proc/self/fd/0"]
   }
 
   /// The largest of the same shape whose short side is not above `sideMax`; never larger than the picture.

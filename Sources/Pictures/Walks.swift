@@ -47,6 +47,7 @@ extension PictureScan {
           guard let next = Self.endOfScan(&source, end) else { return offset }
           end = next
         }
+        if marker == 0xE2 { hasProfile = true }
         keep(offset..<end)
       }
       offset = end
@@ -117,6 +118,7 @@ extension PictureScan {
           keep(offset..<end)
         }
       } else if Self.isKept(chunk: name) {
+        if name == "iCCP" { hasProfile = true }
         keep(offset..<end)
       }
       if name == "IEND" {
@@ -226,7 +228,9 @@ extension PictureScan {
           (storedWidth, storedHeight) = (bits & 0x3FFF + 1, bits >> 14 & 0x3FFF + 1)
         }
         keep(offset..<next)
-      case "ALPH", "ANIM", "ANMF", "ICCP": keep(offset..<next)
+      case "ALPH", "ANIM", "ANMF", "ICCP":
+        if name == "ICCP" { hasProfile = true }
+        keep(offset..<next)
       case "EXIF" where orientation != 1:
         let chunk = Array("EXIF".utf8) + [UInt8(Orientation.blockByteCount), 0, 0, 0] + Orientation.block(orientation)
         let isOwn = next - offset == UInt64(chunk.count) && source.bytes(at: offset, count: chunk.count) == chunk[...]

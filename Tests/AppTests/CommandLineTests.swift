@@ -111,7 +111,8 @@ import Testing
     #expect(
       names == [
         "up", "down", "status", "id", "create", "invite", "rotate", "join", "leave", "channels", "members", "send",
-        "tell", "hand", "share", "unshare", "media", "files", "download", "downloads", "watch", "history", "search",
+        "tell", "hand", "forward", "combine", "unpack", "share", "unshare", "media", "files", "download", "downloads",
+        "watch", "history", "search",
         "chat", "verify", "block", "unblock", "contacts", "organiser", "token", "role", "admin", "mute", "unmute",
         "remove", "ban", "unban", "transfer", "lower", "announce", "close", "passphrase", "identity", "page",
         "attributes", "settings", "doctor", "completion", "manual",

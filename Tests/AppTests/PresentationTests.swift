@@ -14,6 +14,23 @@ import Testing
     ]
   }
 
+  /// And a combined one by its title, with how to read it.
+  @Test func whatIsNotKnownIsShownByItsCompatibleText() throws {
+    func shown(_ members: String) throws -> String {
+      Presenter.message(
+        try JSON(parsing: #"{"timestamp":"2021-03-12T09:05:16Z","channel":"team",\#(members)}"#), isChannelShown: false)
+    }
+    let other = try shown(#""type":"later","compatible_text":"see\u001b[2J the newer one""#)
+    #expect(other.hasSuffix(": " + "see\u{1B}[2J the newer one".escapedLine) && !other.contains("\u{1B}[2J"))
+    #expect(try shown(#""type":"later","compatible_text":7"#).contains("which this version cannot show"))
+    #expect(
+      try shown(#""type":"combine","title":"Friday","summary":"Ana: hi","media_id":"abc""#)
+        .hasSuffix(": combined Friday: Ana: hi · parley unpack abc"))
+    #expect(
+      try shown(#""type":"voice","file_name":"a.ogg","size":2000,"duration":7,"media_id":"abc""#)
+        .hasSuffix(": voice a.ogg, 2.0 kB, 7 s · parley download abc"))
+  }
+
   @Test func aFolderIsCalledOne() {
     var file: JSON = ["type": "file", "file_name": "plans", "media_id": "abc", "size": 5]
     #expect(Presenter.message(file, isChannelShown: false).contains("file plans, 5 bytes"))

@@ -68,15 +68,22 @@ import ParleyWire
     say(#"{"done":\#(sent)}"#)
   }
 
-  /// Files of 100 MB that nobody asked for.
+  /// Files of 100 MB that nobody asked for, and photos and voice that others fetch unasked, but that nobody has.
   private static func offers(_ attacker: Attacker, _ count: Int) throws {
     try attacker.multicast([attacker.presence()])
     for _ in 0..<count {
       let number = attacker.nextNumber()
       let media = MediaID(BLAKE2b.hash256(Array("\(number)".utf8)))
-      let file = FileKind(
-        file: MediaMembers(id: media, fileName: "offer \(number)", byteCount: 100 << 20, mimeType: nil))
-      try attacker.multicast([.entry(attacker.entry(file, id: "o\(number)", number: number))])
+      let isFile = number % 3 == 0
+      let file = MediaMembers(
+        id: media, fileName: "offer \(number)", byteCount: isFile ? 100 << 20 : 1_000, mimeType: nil)
+      let small = MediaID(BLAKE2b.hash256(Array("small \(number)".utf8)))
+      let offers: [any MessageKind] = [
+        FileKind(file: file), PhotoKind(file: file, picture: PictureMembers(thumbnail: small)),
+        VoiceKind(file: file, duration: 1),
+      ]
+      let offer = offers[Int(number % 3)]
+      try attacker.multicast([.entry(attacker.entry(offer, id: "o\(number)", number: number))])
     }
     say(#"{"done":\#(count)}"#)
   }

@@ -225,6 +225,8 @@ def test_ten_thousand_offers_put_nothing_on_a_disk():
         expect(any(row["media_id"] == media for row in offers), "Ana's file is not pushed out")
         sizes = {path: path.stat().st_size for node in (ana, ben) for path in node.home.rglob("*") if path.is_file()}
         largest = max(sizes.values())
+        fetched = [path for path in sizes if "received" in path.parts]
+        expect(not fetched, f"what nobody has was written: {fetched[:3]}")
         expect(sum(sizes.values()) < 64 * MIB, f"the homes take {sum(sizes.values()) / MIB:.0f} MiB")
         expect(ben.download(media, lan.folder / "copy").read_bytes() == b"ours" * 1000, "it can be had")
         return f"{len(offers):,} remembered; the largest file of a home has {largest / MIB:.1f} MiB"

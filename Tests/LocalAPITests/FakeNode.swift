@@ -235,13 +235,45 @@ final class FakeNode: NodeServing {
   }
 
   func share(
-    path: String, as kind: ShareKind?, in name: ChannelName, progress: @escaping @Sendable (ShareProgress) -> Void
+    path: String, _ options: ShareOptions, in name: ChannelName,
+    progress: @escaping @Sendable (ShareProgress) -> Void
   ) async throws(ParleyError) -> SharedMedia {
-    try note("share \(path) \(kind?.rawValue ?? "-") \(name)")
+    let more = [options.seconds.map { "\($0) s" }, options.thumbnailPath, options.ext].compactMap {
+      $0.map { " \($0)" }
+    }
+    try note("share \(path) \(options.kind?.rawValue ?? "-") \(name)\(more.joined())")
     progress(ShareProgress(hashedByteCount: 5, byteCount: 10, fileCount: 2))
     return SharedMedia(
       media: Self.media, fileCount: 2, skippedCount: 1,
       skipped: [SkippedFile(path: "a/link", reason: "is a symbolic link")])
+  }
+  func references(to ids: [MessageID], in name: ChannelName) async throws(ParleyError) -> [MessageReference] {
+    try note("references \(name) \(ids.map(\.text).joined(separator: " "))")
+    return ids.map { MessageReference(sender: Self.ben, id: $0) }
+  }
+  private static func list(_ messages: [MessageReference]) -> String {
+    messages.map { "\($0.sender == ben ? "ben" : "ana")/\($0.id.text)" }.joined(separator: " ")
+  }
+  func forward(
+    _ messages: [MessageReference], from name: ChannelName, to target: ForwardTarget
+  ) async throws(ParleyError) -> [MessageID] {
+    try note("forward \(name) \(Self.list(messages)) \(target)")
+    return [MessageID("m3")!]
+  }
+  func combine(
+    _ messages: [MessageReference], from name: ChannelName, to target: ChannelName?, _ draft: CombineDraft
+  ) async throws(ParleyError) -> SendReceipt {
+    let texts = "\(draft.title)|\(draft.summary)|\(draft.compatibleText)"
+    try note("combine \(name) \(Self.list(messages)) \(target?.text ?? "-") \(texts)")
+    return SendReceipt(id: MessageID("m4")!, deliveredTo: [], presentCount: 1)
+  }
+  func unpack(_ id: MediaID) async throws(ParleyError) -> [UnpackedMessage] {
+    try note("unpack \(id)")
+    return [
+      UnpackedMessage(
+        sender: Self.ben, senderName: "Ben", id: MessageID("m1")!, timestamp: "2021-03-12T09:05:16Z",
+        body: .text("hi"), ext: nil, json: #"{"type":"text","body":"hi"}"#)
+    ]
   }
   func unshare(_ id: MediaID) async throws(ParleyError) { try note("unshare \(id)") }
   func media(of name: ChannelName) async throws(ParleyError) -> [MediaSummary] {

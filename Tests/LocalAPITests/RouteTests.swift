@@ -169,6 +169,29 @@ extension HTTPTests.RouteTests {
     Case(
       method: "GET", target: "/v1/media/\(id)", status: 200, call: "contents \(id)",
       answer: #""files":[{"path":"a/b","size":3,"executable":true}]"#),
+    Case(
+      method: "POST", target: "/v1/channels/team/media",
+      body: #"{"path":"/tmp/x","as":"voice","duration":7,"ext":{"a":1}}"#, status: 201,
+      call: #"share /tmp/x voice team 7 s {"a":1}"#, answer: #""media_id":"\#(id)""#),
+    Case(
+      method: "POST", target: "/v1/channels/team/media",
+      body: #"{"path":"/tmp/x","as":"video","thumbnail":"/tmp/y"}"#, status: 201,
+      call: "share /tmp/x video team /tmp/y",
+      answer: #""media_id":"\#(id)""#),
+    Case(
+      method: "POST", target: "/v1/channels/team/forwards", body: #"{"messages":["m1"],"to":"lobby"}"#, status: 201,
+      call: "references team m1; forward team ben/m1 channel(lobby)", answer: #""message_ids":["m3"]"#),
+    Case(
+      method: "POST", target: "/v1/channels/team/forwards",
+      body: #"{"messages":[{"sender_id":"\#(FakeNode.ana.text)","message_id":"m1"},"m2"],"to_peer":"Ben"}"#,
+      status: 201,
+      call: #"references team m2; forward team ana/m1 ben/m2 peer("Ben")"#, answer: #""message_ids":["m3"]"#),
+    Case(
+      method: "POST", target: "/v1/channels/team/combined",
+      body: #"{"messages":["m1","m2"],"title":"Friday","summary":"s","to":"lobby"}"#, status: 201,
+      call: "references team m1 m2; combine team ben/m1 ben/m2 lobby Friday|s|[Friday]", answer: #""message_id":"m4""#),
+    Case(
+      method: "GET", target: "/v1/media/\(id)/messages", status: 200, call: "unpack \(id)", answer: #""body":"hi""#),
     Case(method: "DELETE", target: "/v1/media/\(id)", status: 200, call: "unshare \(id)", answer: id),
     Case(method: "GET", target: "/v1/downloads", status: 200, call: "downloads", answer: "[]"),
     Case(
@@ -208,6 +231,11 @@ extension HTTPTests.RouteTests {
     ("GET", "/", nil, 404, "no_route"), ("GET", "/v2/status", nil, 404, "no_route"),
     ("GET", "/v1/channels/a/b/members", nil, 404, "no_route"), ("GET", "/v1/status/", nil, 404, "no_route"),
     ("POST", "/v1/status", "{}", 405, "wrong_method"), ("PATCH", "/v1/channels/team", "{}", 405, "wrong_method"),
+    ("POST", "/v1/channels/team/media", #"{"path":"/x","as":"voice","duration":1.5}"#, 400, "bad_request"),
+    ("POST", "/v1/channels/team/media", #"{"path":"/x","as":"music"}"#, 400, "bad_request"),
+    ("POST", "/v1/channels/team/forwards", #"{"messages":["m1"]}"#, 400, "bad_request"),
+    ("POST", "/v1/channels/team/forwards", #"{"messages":[""],"to":"lobby"}"#, 400, "bad_request"),
+    ("POST", "/v1/channels/team/combined", #"{"messages":["m1"],"title":""}"#, 400, "bad_field"),
     ("POST", "/v1/channels", "{", 400, "bad_request"), ("POST", "/v1/channels", "[]", 400, "bad_request"),
     ("POST", "/v1/channels", #"{"name":"a"}"#, 400, "bad_request"),
     ("POST", "/v1/channels", #"{"name":"a","open":true,"passphrase":"x"}"#, 400, "bad_request"),

@@ -9,7 +9,7 @@ struct PictureTests {
   private static let place = "48.8583N,2.2945E"
 
   /// 1,600 × 8 dots of one grey, compressed not at all, with a text chunk that says where.
-  private static func png(_ width: Int, _ height: Int, place: String? = nil) -> [UInt8] {
+  static func png(_ width: Int, _ height: Int, place: String? = nil) -> [UInt8] {
     func number(_ value: Int) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * $0)) } }
     func chunk(_ name: String, _ body: [UInt8]) -> [UInt8] {
       let checked = Array(name.utf8) + body
@@ -148,7 +148,13 @@ struct PictureTests {
     try await ana.stop()
   }
 
-  @Test func settingsHaveBounds() {
+  @Test func settingsHaveBounds() throws {
+    for quality in [0.001, 1] {
+      let home = TemporaryHome()
+      var settings = NodeSettings(home: home.path + "/home")
+      settings.pictures.quality = quality
+      #expect(throws: Never.self) { try Node(settings) }
+    }
     for quality in [0, -1, 1.01, .nan, .infinity] {
       var settings = NodeSettings(home: "/no/such/home")
       settings.pictures.quality = quality
@@ -159,7 +165,7 @@ struct PictureTests {
     }
   }
 
-  private static func size(ofJPEG bytes: [UInt8]) throws -> [Int] {
+  static func size(ofJPEG bytes: [UInt8]) -> [Int] {
     var offset = 2
     while offset + 9 < bytes.count {
       let marker = bytes[offset + 1]
@@ -173,7 +179,7 @@ struct PictureTests {
     return []
   }
 
-  private static func names(in folder: String) throws -> [String] {
+  static func names(in folder: String) throws -> [String] {
     let entries = try #require(opendir(folder))
     defer { closedir(entries) }
     var names: [String] = []

@@ -10,7 +10,9 @@ import Testing
 
   @Test(arguments: [
     (1_500, 1_000, 1, (1_080, 720), (255, 170)), (1_000, 1_500, 1, (720, 1_080), (170, 255)),
-    (1_500, 1_000, 6, (720, 1_080), (170, 255)), (720, 900, 1, nil, (170, 213)), (100, 60, 1, nil, (100, 60)),
+    (1_500, 1_000, 6, (720, 1_080), (170, 255)), (720, 900, 1, nil, (170, 213)), (721, 900, 1, (720, 899), (170, 212)),
+    (900, 721, 6, (720, 899), (170, 212)),
+    (170, 200, 1, nil, (170, 200)), (171, 200, 8, nil, (199, 170)), (100, 60, 1, nil, (100, 60)),
     (100, 60, 8, nil, (60, 100)),
   ])
   func sizes(
@@ -41,9 +43,29 @@ import Testing
     #expect(top < 40 && bottom > 200)
   }
 
+  /// Blue stays blue, whether a profile says which blue or none does.
+  @Test func coloursStay() throws {
+    func blue(_ bytes: [UInt8]) throws -> [UInt8] {
+      let small = try #require(previews(bytes).thumbnail)
+      let file = TemporaryFile(small.bytes)
+      let raw = try ConfinedTool("vipsthumbnail").run(
+        ["stdin", "--size", "1000x1000>", "--output", ".ppm"], input: file.descriptor)
+      return Array(raw.suffix(3))
+    }
+    let png = Samples.pngHead(200, 200) + Samples.chunk("IDAT", Samples.blue(200, 200)) + Samples.chunk("IEND", [])
+    let tagged = try Samples.converted(png, to: "jpg[Q=90,profile=srgb]")
+    #expect(try #require(scan(tagged)).hasProfile)
+    let plain = try Samples.converted(png, to: "jpg[Q=90,strip]")
+    #expect(try #require(scan(plain)).hasProfile == false)
+    for picture in [png, tagged, plain] {
+      let colour = try blue(picture)
+      #expect(colour[0] < 16 && colour[1] < 16 && colour[2] > 240, "\(colour)")
+    }
+  }
+
   @Test func aRatioSaysHowSmall() throws {
     let picture = try Samples.jpeg(800, 800)
-    let counts = try [0.1, 0.6, 1].map { quality in
+    let counts = try [0.001, 0.6, 1].map { quality in
       var rules = PreviewRules()
       rules.quality = quality
       return try #require(previews(picture, rules).big?.bytes.count)

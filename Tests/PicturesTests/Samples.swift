@@ -25,6 +25,11 @@ enum Samples {
     return pngHead(width, height) + chunk("IDAT", stored(rows)) + chunk("IEND", [])
   }
 
+  /// Rows of one colour, compressed not at all.
+  static func blue(_ width: Int, _ height: Int) -> [UInt8] {
+    stored((0..<height).flatMap { _ in [0] + (0..<width).flatMap { _ in [0, 0, 255] as [UInt8] } })
+  }
+
   static func pngHead(_ width: Int, _ height: Int) -> [UInt8] {
     [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
       + chunk("IHDR", number(width, 4) + number(height, 4) + [8, 2, 0, 0, 0])

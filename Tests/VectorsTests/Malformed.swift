@@ -32,11 +32,15 @@ struct Malformed {
       case "session": _ = try SessionMessage.decode(bytes)
       case "media": _ = try MediaMessage(decoding: bytes)
       case "manifest": _ = try MediaManifest(decoding: bytes)
+      case "bundle": _ = try MessageBundle(decoding: bytes, levels: Self.bundleLevels)
       default: _ = try SchemaMessage(decoding: bytes, author: Facts.ana.peerID)
       }
       return nil
     } catch { return error }
   }
+
+  /// What bundles among these were announced with.
+  static let bundleLevels = 5
 
   static func bytes(_ write: (inout ByteWriter) -> Void) -> [UInt8] {
     var out = ByteWriter()
@@ -50,7 +54,7 @@ struct Malformed {
     return copy
   }
 
-  static var all: [Malformed] { objects + grants + frames + session + media + manifests + json }
+  static var all: [Malformed] { objects + grants + frames + session + media + manifests + json + bundles }
 
   // MARK: Objects
 

@@ -17,9 +17,10 @@ private func text(_ more: String) -> String { #"{"type":"text",\#(sender),\#(res
 
 extension Malformed {
   static var json: [Malformed] {
-    (syntax + commonMembers + ownMembers + pictureMembers + placeMembers + options + acts + roles + attributes).map {
-      Malformed("message: " + $0, "message", Array($1.utf8), $2, $3)
-    }
+    (syntax + commonMembers + ownMembers + pictureMembers + placeMembers + combineMembers + options + acts + roles
+      + attributes).map {
+        Malformed("message: " + $0, "message", Array($1.utf8), $2, $3)
+      }
       + [
         Malformed(
           "message: not UTF-8", "message", Array(text("").utf8).map { $0 == 0x62 ? 0xFF : $0 }, "malformed", "json")
@@ -178,7 +179,7 @@ extension Malformed {
       ("location without latitude", place(#""longitude":1"#), "malformed", "latitude"),
       ("location without longitude", place(#""latitude":1"#), "malformed", "longitude"),
       ("a latitude of text", place(#""latitude":"1","longitude":1"#), "malformed", "latitude"),
-      ("a latitude beyond the pole", place(#""latitude":90.001,"longitude":1"#), "malformed", "latitude"),
+      ("a latitude beyond the pole", place(#""latitude":90.0001,"longitude":1"#), "malformed", "latitude"),
       ("a longitude beyond the date line", place(#""latitude":1,"longitude":-181"#), "malformed", "longitude"),
       ("an address of 1,025 bytes", place(#""latitude":1,"longitude":1,"address":"\#(long)""#), "too_long", "address"),
       ("a building of a number", place(#""latitude":1,"longitude":1,"building_name":1"#), "malformed", "building_name"),
@@ -188,6 +189,34 @@ extension Malformed {
       ("custom_ext of a list", custom(#","event":"e","custom_ext":[]"#), "malformed", "custom_ext"),
       ("custom_ext with a number", custom(#","event":"e","custom_ext":{"a":1}"#), "malformed", "custom_ext"),
       ("voice without duration", #"{"type":"voice",\#(sender),\#(rest),\#(file)}"#, "malformed", "duration"),
+    ]
+  }
+
+  private static var combineMembers: [Case] {
+    func combine(_ members: [(String, String)]) -> String {
+      let own = members.map { #""\#($0)":\#($1)"# }.joined(separator: ",")
+      return #"{"type":"combine",\#(sender),\#(rest),\#(own)}"#
+    }
+    let media = Facts.media.text
+    let good = [
+      ("title", #""t""#), ("summary", #""""#), ("compatible_text", #""c""#), ("media_id", #""\#(media)""#),
+      ("size", "1"), ("levels", "1"),
+    ]
+    func with(_ name: String, _ value: String?) -> String {
+      combine(good.compactMap { $0.0 == name ? value.map { (name, $0) } : $0 })
+    }
+    func long(_ count: Int) -> String { "\"" + String(repeating: "t", count: count) + "\"" }
+    return good.map { ("combine without \($0.0)", with($0.0, nil), "malformed", $0.0) } + [
+      ("combine of no title", with("title", #""""#), "malformed", "title"),
+      ("a title of 257 bytes", with("title", long(257)), "too_long", "title"),
+      ("a summary of 1,025 bytes", with("summary", long(1_025)), "too_long", "summary"),
+      ("an empty compatible_text", with("compatible_text", #""""#), "malformed", "compatible_text"),
+      ("a compatible_text of 1,025 bytes", with("compatible_text", long(1_025)), "too_long", "compatible_text"),
+      ("combine of a short media_id", with("media_id", #""abc""#), "malformed", "media_id"),
+      ("combine of 9,000,301 bytes", with("size", "9000301"), "too_long", "size"),
+      ("combine of no levels", with("levels", "0"), "malformed", "levels"),
+      ("combine of 11 levels", with("levels", "11"), "malformed", "levels"),
+      ("combine of half a level", with("levels", "1.5"), "malformed", "levels"),
     ]
   }
 

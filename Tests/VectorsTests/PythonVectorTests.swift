@@ -102,6 +102,19 @@ import Testing
     }
   }
 
+  @Test func bundles() throws {
+    for vector in try GivenVector.all("bundles") {
+      let levels = Int(try vector.number("levels"))
+      let bundle = try MessageBundle(decoding: vector.text("bundle").utf8, levels: levels)
+      #expect(bundle.levels == levels, "\(vector.name)")
+      #expect(
+        JSONValue.array(bundle.messages.map { SchemaVectorTests.meaning($0)[0].value.sorted }) == vector["value"].sorted
+      )
+      #expect(String(decoding: bundle.encoded, as: UTF8.self) == (try vector.text("bundle")), "\(vector.name)")
+      #expect(throws: WireError.self) { try MessageBundle(decoding: vector.text("bundle").utf8, levels: levels - 1) }
+    }
+  }
+
   @Test func fragments() throws {
     for vector in try GivenVector.all("fragments") {
       let whole = try vector.bytes("entry")

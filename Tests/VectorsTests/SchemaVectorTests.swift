@@ -83,6 +83,14 @@ import Testing
             JSONMember("a", .object([JSONMember("", .string(""))])),
           ], replyTo: MessageKey(sender: Facts.ben.peerID, id: MessageID("m-1")!)))
     ),
+    ("combine", Facts.message(BundleVectorTests.combine(levels: 1), id: "m-16")),
+    (
+      "combine, all members",
+      Facts.message(
+        CombineKind(
+          title: String(repeating: "t", count: 256), summary: "Ana: 会議\nBen: \"ok\"", compatibleText: "[会議]",
+          media: Facts.otherMedia, byteCount: UInt64(MessageBundle.byteCountMax), levels: 10), id: "m-17")
+    ),
     ("text, empty ext", Facts.message(TextKind(body: "yes"), id: "m-15", options: MessageOptions(ext: []))),
   ]
 
@@ -182,6 +190,12 @@ import Testing
           JSONMember("latitude", .number(location.latitude)), JSONMember("longitude", .number(location.longitude)),
           JSONMember("address", location.address.map { .string($0) } ?? .null),
           JSONMember("building_name", location.buildingName.map { .string($0) } ?? .null),
+        ]
+      case let combine as CombineKind:
+        [
+          JSONMember("title", combine.title), JSONMember("summary", combine.summary),
+          JSONMember("compatible_text", combine.compatibleText), JSONMember("media_id", combine.media.text),
+          JSONMember("size", combine.byteCount), JSONMember("levels", combine.levels),
         ]
       case let custom as CustomKind:
         [

@@ -25,13 +25,17 @@ EVENT_BYTES_MAX = 128
 KEY_BYTES_MAX = 128
 VALUE_BYTES_MAX = 4_096
 LATITUDE_MAX, LONGITUDE_MAX = 90, 180
+TITLE_BYTES_MAX, SUMMARY_BYTES_MAX = 256, 1_024
+BUNDLE_MESSAGES_MAX, LEVELS_MAX = 300, 10
+BUNDLE_BYTES_MAX = 9_000_300
+COMBINED = ("text", "photo", "voice", "video", "file", "custom", "combine")
 ROLES = ("owner", "admin", "member", "muted", "removed", "banned")
 KINDS = {
     "status": 1, "raise_hand": 2, "text": 3, "photo": 4, "file": 5, "voice": 6, "video": 7, "joined": 8, "role": 9,
     "lower_hand": 10, "announcement": 11, "close": 12, "generation": 13, "token": 14, "organiser": 15, "location": 16,
-    "custom": 17, "attribute": 25, "typing": 26}
+    "custom": 17, "combine": 24, "attribute": 25, "typing": 26}
 NEED_ID = tuple(kind for kind in KINDS if kind not in ("status", "raise_hand", "typing"))
-TAKE_OPTIONS = ("text", "photo", "file", "voice", "video", "location", "custom")
+TAKE_OPTIONS = ("text", "photo", "file", "voice", "video", "location", "custom", "combine")
 LOG = re.compile("[0-9a-f]{16}")
 INTEGER_MIN, INTEGER_MAX = -9_223_372_036_854_775_808, 9_223_372_036_854_775_807
 TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})")
@@ -276,6 +280,46 @@ def video(members):
     return value
 
 
+def combine(members):
+    value = {
+        "title": bounded(members, "title", 1, TITLE_BYTES_MAX),
+        "summary": bounded(members, "summary", 0, SUMMARY_BYTES_MAX),
+        "compatible_text": bounded(members, "compatible_text", 1, SUMMARY_BYTES_MAX),
+        "media_id": identifier(members, "media_id")[0], "size": counter(members, "size"),
+    }
+    if value["size"] is None:
+        raise Refused("malformed", "size", "missing")
+    if value["size"] > BUNDLE_BYTES_MAX:
+        raise Refused("too_long", "size")
+    value["levels"] = counter(members, "levels", 1, LEVELS_MAX)
+    if value["levels"] is None:
+        raise Refused("malformed", "levels", "missing")
+    return value
+
+
+def bundle(data, levels):
+    """The checked messages of a combined one, which announced so many levels."""
+    if len(data) > BUNDLE_BYTES_MAX:
+        raise Refused("too_long", "bundle")
+    if data and not data.endswith(b"\n"):
+        raise Refused("malformed", "bundle")
+    lines = data.split(b"\n")[:-1]
+    if len(lines) > BUNDLE_MESSAGES_MAX:
+        raise Refused("too_many", "messages")
+    found = [message(line) for line in lines]
+    if not found:
+        raise Refused("malformed", "messages")
+    for value in found:
+        if value["message_id"] is None:
+            raise Refused("malformed", "message_id")
+        if value["type"] not in COMBINED:
+            raise Refused("malformed", "type")
+    most = 1 + max(value.get("levels", 0) if value["type"] == "combine" else 0 for value in found)
+    if most > min(levels, LEVELS_MAX):
+        raise Refused("too_many", "levels")
+    return found
+
+
 def identifier(members, name, required=True):
     """The 32 bytes of a text of base32."""
     text = string(members, name, required)
@@ -390,5 +434,6 @@ OWN = {
     "voice": voice,
     "location": location,
     "custom": custom,
+    "combine": combine,
     "file": lambda members: media(members, True),
 }

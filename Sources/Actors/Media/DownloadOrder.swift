@@ -25,6 +25,8 @@ package struct DownloadOrder: Sendable {
   package var selected: [Int]?
   /// Whether files become executable that were so where they were shared.
   package var isApplyingExecutable = false
+  /// Whether users see it among their downloads.
+  package var isListed = true
   /// Nothing is landed: it ends with `.contents` once the manifest is there.
   package var isForContents = false
   /// Called in order, the end last; must not block.

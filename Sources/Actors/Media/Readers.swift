@@ -97,7 +97,7 @@ extension MediaActor {
     for tag in endedReaders.withLock({ $0 }).sorted() { endReading(tag) }
     guard readers.count < Self.readersMax else { return nil }
     let tag = newTag()
-    enlist(order, tag, as: tag)
+    if order.isListed { enlist(order, tag, as: tag) }
     readers[tag] = MediaReader(selection: order.selection, number: tag)
     downloads[tag] = Download(
       machine: Self.machine(order.id, tag, DownloadOptions(isInOrder: true)), order: order, isRecorded: false)
@@ -115,6 +115,9 @@ extension MediaActor {
       await change(of: tag) { $0.range != nil || $0.end != nil }
     }
   }
+
+  /// What is being read, between `opened` and the end; nil for what is held here, and before and after.
+  package func manifest(ofReading tag: UInt32) -> MediaManifest? { downloads[tag]?.machine.manifest }
 
   /// The next bytes, at most a piece; nil at the end.
   package func nextBytes(_ tag: UInt32) async throws(DownloadEnd) -> [UInt8]? {

@@ -68,6 +68,7 @@ extension StoreActor {
       case let video as VideoKind: return (place, video.file.fileName)
       case let file as FileKind: return (place, file.file.fileName)
       case let voice as VoiceKind: return (place, voice.file.fileName)
+      case let combine as CombineKind: return (place, combine.title + "\n" + combine.summary)
       case let location as LocationKind:
         let words = [location.buildingName, location.address].compactMap { $0 }
         return words.isEmpty ? nil : (place, words.joined(separator: "\n"))

@@ -1,7 +1,7 @@
 /// All commands: parsing, help and completion come from here.
 enum CommandTable {
   static let sections: [(title: String, commands: [Command])] = [
-    ("Talk", [chat, send, tell, hand, history, search, watch]),
+    ("Talk", [chat, send, tell, hand, forward, combine, unpack, history, search, watch]),
     ("Channels", [create, invite, join, leave, channels, members, attributes, settings, rotate]),
     ("Roles", [role, admin, mute, unmute, remove, ban, unban, transfer, lower, announce, close]),
     ("Files", [share, unshare, media, files, download, downloads]),
@@ -47,6 +47,8 @@ enum CommandTable {
       .init(name: "--preview-quality", value: "Q", help: "JPEG quality of previews in hundredths, 1 to 100; else 60"),
       .init(name: "--thumbnail-side", value: "N", help: "dots of a thumbnail's short side at most; else 170"),
       .init(name: "--big-side", value: "N", help: "dots of a big picture's short side at most; else 720"),
+      .init(name: "--no-thumbnails", help: "fetch previews only when they are looked at"),
+      .init(name: "--no-voice", help: "fetch voice only when it is asked for"),
       .init(name: "--pictures-kept", value: "MB", help: "keep previews of MB million bytes at most; else 1073"),
     ],
     summary: "run your node in the foreground, until Ctrl-C or parley down",
@@ -323,8 +325,11 @@ enum CommandTable {
   static let share = Command(
     name: "share", arguments: [.init("CHANNEL"), .init("FILE", .many)],
     options: [
-      .init(name: "--as", value: "KIND", help: "photo, video or file; else judged by the content"),
+      .init(name: "--as", value: "KIND", help: "photo, video, voice or file; else judged by the content, never voice"),
       .init(name: "--original", help: "photos as they are, with the place where they were taken"),
+      .init(name: "--duration", value: "S", help: "seconds of a voice or video whose file does not say"),
+      .init(name: "--thumbnail", value: "FILE", help: "a picture for a video; else one of its frames"),
+      .init(name: "--ext", value: "JSON", help: "an object for your application, beside the file"),
     ],
     summary: "share files and folders with a channel",
     details: """
@@ -335,6 +340,7 @@ enum CommandTable {
     examples: [
       .init("parley share team photos/", "a folder"),
       .init("parley share team plan.pdf", "one file"), .init("parley share team --as photo *.jpg", "photos"),
+      .init("parley share team --as voice note.ogg", "recorded speech"),
     ], run: MediaCommands.share)
 
   static let unshare = Command(

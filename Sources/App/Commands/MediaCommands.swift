@@ -7,15 +7,16 @@ enum MediaCommands {
     let name = try ChannelCommands.channelName(invocation)
     let kind = invocation.value("--as")
     let isOriginal = invocation.has("--original")
-    if let kind, !["photo", "video", "file"].contains(kind) {
-      throw Failure.usage("--as must be photo, video or file")
+    if let kind, !["photo", "video", "voice", "file"].contains(kind) {
+      throw Failure.usage("--as must be photo, video, voice or file")
     }
     if isOriginal, kind != nil, kind != "photo" { throw Failure.usage("--original is for photos") }
+    let more = try shareMembers(invocation, kind: kind)
     let client = try NodeClient(home: Home.path(invocation))
     var firstFailure: Failure?
     for file in invocation.all("FILE") {
       do throws(Failure) {
-        let media = try share(file, as: kind, isOriginal: isOriginal, in: name, client)
+        let media = try share(file, as: kind, isOriginal: isOriginal, more, in: name, client)
         for note in media["notes"]?.array ?? [] {
           Terminal.note("parley: \(file.escapedLine): \(note.string?.escapedLine ?? "")")
         }
@@ -35,14 +36,30 @@ enum MediaCommands {
     if let firstFailure { throw firstFailure }
   }
 
+  /// What is said of the file, and beside it.
+  static func shareMembers(_ invocation: Invocation, kind: String?) throws(Failure) -> [JSON.Field] {
+    var members: [JSON.Field] = []
+    if let seconds: Int64 = try invocation.number("--duration", in: 0...Int64(Int32.max)) {
+      guard kind == "voice" || kind == "video" else { throw .usage("--duration goes with --as voice or --as video") }
+      members.append(.init("duration", .integer(seconds)))
+    }
+    if let path = invocation.value("--thumbnail") {
+      guard kind == "video" else { throw .usage("--thumbnail goes with --as video") }
+      members.append(.init("thumbnail", .string(Home.absolute(path))))
+    }
+    if let ext = try MessageCommands.ext(invocation) { members.append(.init("ext", ext)) }
+    return members
+  }
+
   /// Shows how far the reading is, where standard error is a terminal and nobody else writes to it.
   static func share(
-    _ file: String, as kind: String?, isOriginal: Bool = false, in name: String, _ client: NodeClient,
-    isShowingProgress: Bool = true
+    _ file: String, as kind: String?, isOriginal: Bool = false, _ more: [JSON.Field] = [], in name: String,
+    _ client: NodeClient, isShowingProgress: Bool = true
   ) throws(Failure) -> JSON {
     var body: [JSON.Field] = [.init("path", .string(Home.absolute(file)))]
     if let kind { body.append(.init("as", .string(kind))) }
     if isOriginal { body.append(.init("original", .bool(true))) }
+    body += more
     guard isShowingProgress else { return try client.call("POST", ["channels", name, "media"], body: .object(body)) }
     body.append(.init("progress", .bool(true)))
     let bar = ProgressBar()

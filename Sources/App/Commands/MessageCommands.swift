@@ -44,13 +44,16 @@ enum MessageCommands {
       body += [.init("event", .string(event)), .init("custom_ext", .object(try fields(invocation)))]
     default: throw .usage("--as takes text, location or custom, not \(kind.escapedLine); files: parley share")
     }
-    if let ext = invocation.value("--ext") {
-      guard let json = try? JSON(parsing: Array(ext.utf8)), json.members != nil else {
-        throw .usage("--ext must be a JSON object, such as '{\"colour\":\"red\"}'")
-      }
-      body.append(.init("ext", json))
-    }
+    if let ext = try ext(invocation) { body.append(.init("ext", ext)) }
     return body
+  }
+
+  static func ext(_ invocation: Invocation) throws(Failure) -> JSON? {
+    guard let text = invocation.value("--ext") else { return nil }
+    guard let json = try? JSON(parsing: Array(text.utf8)), json.members != nil else {
+      throw .usage("--ext must be a JSON object, such as '{\"colour\":\"red\"}'")
+    }
+    return json
   }
 
   private static let draftOptionOwners = [

@@ -23,6 +23,8 @@ enum NodeCommands {
     if let megabytes = try invocation.number("--pictures-kept", in: 2...1_000_000) {
       settings.pictures.keptByteCountMax = megabytes * 1_000_000
     }
+    settings.downloadsThumbnails = !invocation.has("--no-thumbnails")
+    settings.downloadsVoice = !invocation.has("--no-voice")
     settings.uploadByteRateMax = try invocation.byteCount("--upload-limit", in: 65_536...1 << 40)
     settings.downloadByteRateMax = try invocation.byteCount("--download-limit", in: 65_536...1 << 40)
     settings.partByteCountMax = try invocation.byteCount("--parts-limit", in: 0...1 << 50)

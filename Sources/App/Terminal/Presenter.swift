@@ -6,14 +6,16 @@ import ParleyLocalAPI
 enum Presenter {
   /// Time, name, short fingerprint and what was said. Further lines of a message are indented, so that none can pass
   /// for a message of its own.
-  static func message(_ json: JSON, isChannelShown: Bool) -> String {
+  ///
+  /// `isInBundle`: one of those that somebody put together, so that nothing is known of who wrote it.
+  static func message(_ json: JSON, isChannelShown: Bool, isInBundle: Bool = false) -> String {
     let sender = json["sender"]
     let name = name(sender?["display_name"]?.string, json["recognition"])
     let fingerprint = fingerprint(ofPeer: sender?["sender_id"]?.string) + marks(json["recognition"])
     var place = ""
     if let channel = json["channel"]?.string {
       if isChannelShown { place = " in \(channel.escapedLine)" }
-    } else {
+    } else if !isInBundle {
       place = " to you"
     }
     let who = "\(Terminal.bold(name)) \(Terminal.dim(fingerprint))\(place)"
@@ -30,14 +32,21 @@ enum Presenter {
       let name = json["file_name"]?.string?.escapedLine ?? "without a name"
       let size = json["size"]?.number.map { ", \(byteCount($0))" } ?? ""
       let what = json["mime"]?.string == "inode/directory" ? "folder" : type
-      return "\(what) \(name)\(size) · parley download \(json["media_id"]?.string?.escapedLine ?? "?")"
+      let length = json["duration"]?.number.map { ", \(duration($0))" } ?? ""
+      return "\(what) \(name)\(size)\(length) · parley download \(json["media_id"]?.string?.escapedLine ?? "?")"
     case "location": return place(json)
     case "custom":
       let texts = (json["custom_ext"]?.members ?? []).map {
         "\($0.name.escapedLine)=\($0.value.string?.escapedLine ?? "?")"
       }
       return (["custom \(json["event"]?.string?.escapedLine ?? "?")"] + texts).joined(separator: " ")
-    default: return "something of the kind \(type.escapedLine), which this version cannot show"
+    case "combine":
+      let summary = json["summary"]?.string?.escapedLine ?? ""
+      return "combined \(json["title"]?.string?.escapedLine ?? "?")\(summary.isEmpty ? "" : ": \(summary)")"
+        + " · parley unpack \(json["media_id"]?.string?.escapedLine ?? "?")"
+    default:
+      if let text = json["compatible_text"]?.string { return text.escapedLine }
+      return "something of the kind \(type.escapedLine), which this version cannot show"
     }
   }
 

@@ -35,7 +35,8 @@ package enum KindRegistry {
   static let all: [any MessageKind.Type] =
     [
       StatusKind.self, RaiseHandKind.self, TextKind.self, PhotoKind.self, FileKind.self, VideoKind.self,
-      VoiceKind.self, LocationKind.self, CustomKind.self, AttributeKind.self, TypingKind.self,
+      VoiceKind.self, LocationKind.self, CustomKind.self, CombineKind.self, AttributeKind.self,
+      TypingKind.self,
     ] + acts
 
   /// What governs an owned channel.

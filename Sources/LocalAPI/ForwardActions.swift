@@ -1,0 +1,55 @@
+import Parley
+
+/// Messages said again, put together and taken apart.
+extension Router {
+  func forward(_ name: String, _ request: Request) async throws -> Reply {
+    let fields = try Fields(request, known: ["messages", "to", "to_peer"])
+    let name = try ChannelName(name)
+    let target: ForwardTarget
+    switch (try fields.string("to"), try fields.string("to_peer")) {
+    case (let channel?, nil): target = .channel(try ChannelName(channel))
+    case (nil, let peer?): target = .peer(peer)
+    default: throw Problem.badRequest("give either \"to\", a channel, or \"to_peer\"")
+    }
+    let ids = try await node.forward(try await references(fields, name), from: name, to: target)
+    return .json(["message_ids": .array(ids.map { .string($0.text) })], status: 201)
+  }
+
+  func combine(_ name: String, _ request: Request) async throws -> Reply {
+    let fields = try Fields(request, known: ["messages", "to", "title", "summary", "compatible_text"])
+    let name = try ChannelName(name)
+    let target = try fields.string("to").map { try ChannelName($0) }
+    let draft = try CombineDraft(
+      title: try fields.required("title"), summary: try fields.string("summary") ?? "",
+      compatibleText: try fields.string("compatible_text"))
+    let receipt = try await node.combine(try await references(fields, name), from: name, to: target, draft)
+    return .json(JSON(receipt), status: 201)
+  }
+
+  func unpack(_ text: String) async throws -> Reply {
+    .json(.array(try await node.unpack(try mediaID(text)).map { JSON($0) }))
+  }
+
+  /// Each an ID, or an object that says whose it is as well.
+  private func references(_ fields: Fields, _ name: ChannelName) async throws -> [MessageReference] {
+    guard let values = try fields.array("messages") else { throw Problem.badRequest("the body lacks \"messages\"") }
+    let parts = try values.map { (value) throws -> (id: MessageID, reference: MessageReference?) in
+      if let members = value.members {
+        let reference = try Fields.reference(members, "messages")
+        return (reference.id, reference)
+      }
+      guard let id = value.string.flatMap({ MessageID($0) }) else {
+        throw Problem.badRequest("\"messages\" must hold message IDs of 1 to 64 bytes")
+      }
+      return (id, nil)
+    }
+    let ids = parts.filter { $0.reference == nil }.map(\.id)
+    var found = ids.isEmpty ? [] : try await node.references(to: ids, in: name)[...]
+    return parts.map { $0.reference ?? found.removeFirst() }
+  }
+}
+
+extension JSON {
+  /// As it was written; nothing shows that its sender did.
+  package init(_ message: UnpackedMessage) { self = (try? JSON(parsing: message.json)) ?? .null }
+}
