@@ -132,7 +132,7 @@ def grant(value):
 # Types whose members of their own are read as they are written, and in that order; what acts hold is not.
 WRITTEN = (
     "status", "raise_hand", "text", "photo", "file", "voice", "video", "location", "custom", "attribute", "typing",
-    "combine")
+    "combine", "recall", "edit", "react", "pin", "read")
 COMMON = ("type", "sender_id", "display_name", "message_id", "timestamp")
 
 
@@ -151,7 +151,8 @@ def message(value):
     # What is missing, or false or empty as if it were, is not written; *ext* is.
     own = {
         name: inner for name, inner in value.items()
-        if name not in COMMON and inner is not None and inner is not False and (inner != {} or name == "ext")}
+        if name not in COMMON and inner is not None and (inner is not False or name == "on")
+        and (inner != {} or name == "ext")}
     if "overwrite" in own:
         own["overwrite"] = False
     return writing.kept(

@@ -6,6 +6,7 @@ import pathlib
 import sys
 
 import again
+import deeds
 from drawing import TEXTS, Draw, person
 from make_handshakes import handshake_vectors
 from parley_wire import datagrams, keys, media, messages, objects, sessions, writing
@@ -133,6 +134,7 @@ def json_values(draw):
     yield {"type": "combine", **common, "title": draw.of(("Friday", "x" * 256)), "summary": draw.of(("", "Ana: 会議")),
            "compatible_text": draw.of(("[Friday]", "x" * 1_024)), "media_id": keys.base32(draw.bytes(32)),
            "size": draw.of((0, messages.BUNDLE_BYTES_MAX)), "levels": draw.of((1, 10))}
+    yield from deeds.values(draw, peer, common, TEXTS)
     yield {"type": "text", **common, "body": draw.of(TEXTS), "ext": draw.of(({}, {"n": [1, 2.5, None, {"a": True}]})),
            "reply_to": {"sender_id": peer, "message_id": f"m-{draw.below(1_000)}"}}
 

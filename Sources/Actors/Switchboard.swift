@@ -101,6 +101,10 @@ package enum Notice: Sendable, Equatable {
   case keysChanged(ChannelID, GenerationID)
   /// A member says nothing of this channel to us, and why.
   case refused(ChannelID, PeerID, ChannelRefusal)
+  /// What the entry that was stored under this cursor does to messages, before it is told itself.
+  case acted(ChannelID, cursor: UInt64, [ActedOn])
+  /// What is done to messages of a channel that are not here, and all about its pins; before it is opened.
+  case waiting(ChannelID, [MessageAct], pins: [MessageAct])
   /// Something went wrong that people should know; the node goes on.
   case trouble(String)
 }

@@ -11,7 +11,9 @@ extension Fields {
   func draft() throws -> MessageDraft {
     var draft = try content()
     if let ext = try object("ext") { draft = try draft.with(ext: JSON.object(ext).text) }
-    if let answered = try object("reply_to") { draft = draft.replying(to: try Self.reference(answered)) }
+    if let answered = try object("reply_to") {
+      draft = draft.replying(to: try Self.reference(answered, "reply_to"))
+    }
     return draft
   }
 
@@ -28,12 +30,7 @@ extension Fields {
           address: try string("address"), buildingName: try string("building_name")))
     case "custom":
       try refuse(["body", "latitude", "longitude", "address", "building_name"], of: "a custom message")
-      var fields: [CustomContent.Field] = []
-      for member in try object("custom_ext") ?? [] {
-        guard let text = member.value.string else { throw Problem.badRequest("\"custom_ext\" must hold strings only") }
-        fields.append(.init(member.name, text))
-      }
-      return .custom(try CustomContent(event: try required("event"), fields: fields))
+      return .custom(try CustomContent(event: try required("event"), fields: try customFields()))
     case let type?:
       throw Problem.badRequest(
         "\"\(type.escapedLine)\" cannot be sent here: \"type\" must be \"text\", \"location\" or \"custom\"; files are "
@@ -60,6 +57,43 @@ extension Fields {
     if let ext = try object("ext") { options.ext = JSON.object(ext).text }
     if let answered = try object("reply_to") { options.replyTo = try Self.reference(answered) }
     return options
+  }
+
+  static let editNames = ["body", "event", "custom_ext", "ext"]
+
+  /// What a message is to say instead.
+  func edit() throws -> MessageEdit {
+    let ext = try object("ext").map { JSON.object($0).text }
+    var edit: MessageEdit?
+    if has("event") {
+      try refuse(["body"], of: "a custom message")
+      edit = .custom(try CustomContent(event: try required("event"), fields: customFields()))
+    } else {
+      try refuse(["custom_ext"], of: "a text")
+      if has("body") { edit = try .text(required("body")) }
+    }
+    switch (edit, ext) {
+    case (let edit?, let ext?): return try edit.with(ext: ext)
+    case (let edit?, nil): return edit
+    case (nil, let ext?): return try .ext(ext)
+    case (nil, nil): throw ParleyError.emptyMessage
+    }
+  }
+
+  private func customFields() throws -> [CustomContent.Field] {
+    var fields: [CustomContent.Field] = []
+    for member in try object("custom_ext") ?? [] {
+      guard let text = member.value.string else { throw Problem.badRequest("\"custom_ext\" must hold strings only") }
+      fields.append(.init(member.name, text))
+    }
+    return fields
+  }
+
+  func references(_ name: String) throws(Problem) -> [MessageReference] {
+    guard let values = try array(name) else { throw .badRequest("the body lacks \"\(name)\"") }
+    var references: [MessageReference] = []
+    for value in values { references.append(try Self.reference(value.members ?? [], name)) }
+    return references
   }
 
   private func refuse(_ names: [String], of what: String) throws(Problem) {

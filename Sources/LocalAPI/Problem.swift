@@ -94,6 +94,7 @@ extension Problem {
     case .notForwarded: (409, "not_forwarded", "The message's kind is not known here")
     case .mediaNotHeld: (409, "media_not_held", "The file is not here")
     case .badBundle: (502, "bad_bundle", "The combined messages cannot be read")
+    case .refusedDeed(_, let refusal): (403, refusal.code, "Not done to this message")
     case .noSuchPeer: (404, "no_such_peer", "No such person")
     case .ambiguousPeer: (409, "ambiguous_peer", "Several persons match")
     case .notVerified: (409, "not_verified", "The keys are not the same")

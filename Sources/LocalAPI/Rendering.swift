@@ -39,7 +39,7 @@ extension JSON {
   }
 
   /// The checked message as it travels, with what this node adds: `channel` (not for messages from peer to peer),
-  /// `cursor`, `delivered_to`, `recognition`. A sender's own members of these names are overwritten.
+  /// `cursor`, `delivered_to`, `recognition`, `state`. A sender's own members of these names are overwritten.
   package init(_ message: Message) {
     let base = (try? JSON(parsing: message.json)) ?? .null
     var json = base.members == nil ? Self.fromFields(of: message) : base
@@ -51,7 +51,10 @@ extension JSON {
     if let peer = message.peer { json = json.setting("peer", to: .string(peer.text)) }
     json = json.setting("delivered_to", to: .array(message.deliveredTo.map { .string($0.text) }))
     if message.isMuted { json = json.setting("muted", to: .bool(true)) }
-    self = json.setting("recognition", to: JSON(message.recognition))
+    json = json.setting("recognition", to: JSON(message.recognition))
+    // A sender's own member of this name says nothing.
+    if let state = JSON(message.state) { json = json.setting("state", to: state) } else { json = json.without("state") }
+    self = json
   }
 
   private static func fromFields(of message: Message) -> JSON {
@@ -85,7 +88,7 @@ extension JSON {
         .init("compatible_text", .string(combined.compatibleText)),
         .init("media_id", .string(combined.bundle.id.text)), .init("levels", .count(combined.levels)),
       ]
-    case .unknown(let kind): members += [.init("type", .string(kind))]
+    case .unknown(let kind), .recalled(let kind): members += [.init("type", .string(kind))]
     }
     return .object(members)
   }
@@ -167,11 +170,10 @@ struct RenderedEvent {
     case .left(let name): (type, data) = ("left", ["channel": .string(name.text)])
     case .memberChanged(let name, let member):
       (type, data) = ("member", JSON(member).setting("channel", to: .string(name.text)))
-    case .message(let message):
-      (type, data) = ("message", JSON(message))
-      cursor = message.cursor
+    case .message(let message): (type, data, cursor) = ("message", JSON(message), message.cursor)
     case .fetched(let name, let id):
       (type, data) = ("fetched", ["channel": .string(name.text), "media_id": .string(id.text)])
+    case .messageChanged(let change): (type, data, cursor) = ("message_changed", JSON(change), change.cursor)
     case .impostor(let name, let member, let other):
       let member = JSON(member).setting("channel", to: .string(name.text))
       (type, data) = ("impostor", member.setting("poses_as", to: .string(other.text)))

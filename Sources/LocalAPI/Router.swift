@@ -15,7 +15,7 @@ struct Router: Sendable {
   /// How many event streams are open.
   var streamCount: @Sendable () -> Int = { 0 }
 
-  private struct Route: Sendable {
+  struct Route: Sendable {
     let method: String
     let pattern: String
     let action: @Sendable (Router, Request, [String]) async throws -> Reply
@@ -132,13 +132,13 @@ struct Router: Sendable {
   ]
 
   /// All of them: method and pattern, with `*` for what is named.
-  static var addresses: [String] { routes.map { "\($0.method) \($0.pattern)" } }
+  static var addresses: [String] { (routes + conversationRoutes).map { "\($0.method) \($0.pattern)" } }
 
   private static let notForPages: Set = ["POST v1/down", "POST v1/channels/*/media", "GET v1/page"]
 
   func respond(to request: Request, on exchange: Exchange) async throws {
     var allowed: [String] = []
-    for route in Self.routes {
+    for route in Self.routes + Self.conversationRoutes {
       guard let parts = route.match(request.segments) else { continue }
       guard route.method == request.method else {
         allowed.append(route.method)

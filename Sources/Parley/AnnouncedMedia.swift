@@ -50,6 +50,14 @@ struct AnnouncedMedia: Sendable {
     for preview in message.previews where wholes[preview] == id { wholes[preview] = nil }
   }
 
+  /// A message that was taken back.
+  mutating func forget(_ key: MessageReference) {
+    for (id, message) in byID where message.reference == key {
+      order.removeAll { $0 == id }
+      remove(id)
+    }
+  }
+
   /// Messages that do not count after all.
   mutating func forget(_ messages: Set<MessageID>) {
     for (id, message) in byID where messages.contains(message.id) {
@@ -71,7 +79,7 @@ extension Message {
   public var media: MediaReference? {
     switch body {
     case .photo(let media), .video(let media), .file(let media), .voice(let media, _): media
-    case .text, .location, .custom, .combine, .unknown: nil
+    case .text, .location, .custom, .combine, .unknown, .recalled: nil
     }
   }
 
@@ -87,7 +95,7 @@ extension Message {
     case .location: "location"
     case .custom: "custom"
     case .combine: "combine"
-    case .unknown(let kind): kind
+    case .unknown(let kind), .recalled(let kind): kind
     }
   }
 }

@@ -53,13 +53,13 @@ final class Hub: Sendable {
     var suspicions: [ChannelID: Suspicions] = [:]
     /// Who is writing just now.
     var typing: [ChannelID: Set<PeerID>] = [:]
+    var talks: [ChannelID: Talk] = [:]
+    /// What entries do to messages that are about to be told, by cursor.
+    var acted: [UInt64: (channel: ChannelID, on: [ActedOn])] = [:]
     /// Messages that were stored but are malformed: shown to nobody.
     var malformedCount = 0
     var counts = Counts()
   }
-
-  /// Media whose holders are remembered; asking again finds those of others.
-  private static let holdersMax = 4_096
 
   let people = People()
   let tokens = Tokens()
@@ -109,6 +109,8 @@ final class Hub: Sendable {
         $0.media[channel] = nil
         $0.bundled[channel] = nil
         $0.suspicions[channel] = nil
+        $0.talks[channel] = nil
+        $0.acted = $0.acted.filter { $0.value.channel != channel }
         $0.secrets[channel] = nil
         $0.deliveries[channel] = nil
         $0.own[channel] = nil
@@ -123,13 +125,7 @@ final class Hub: Sendable {
     case .messaging(let notice): messaging(notice)
     case .overLimit(let channel, let peer, let excess): overLimit(channel, peer, excess)
     case .interfaces(let lines): state.withLock { $0.interfaces = lines }
-    case .holder(_, let media, let peer):
-      state.withLock { state in
-        if state.holders[media] == nil, state.holders.count >= Self.holdersMax, let other = state.holders.keys.first {
-          state.holders[other] = nil
-        }
-        state.holders[media, default: []].insert(peer)
-      }
+    case .holder(_, let media, let peer): noteHolder(media, peer)
     case .disk(let refusal):
       state.withLock { $0.diskTrouble = refusal }
       trouble(
@@ -140,6 +136,8 @@ final class Hub: Sendable {
       if let name = name(of: channel) { emit(.keysChanged(name, generation: generation.number)) }
     case .refused(let channel, let peer, let reason):
       if let name = name(of: channel) { emit(.refused(name, by: peer, RefusalReason(reason))) }
+    case .acted(let channel, let cursor, let on): state.withLock { $0.acted[cursor] = (channel, on) }
+    case .waiting(let channel, let acts, let pins): waiting(channel, acts, pins)
     case .trouble(let text): trouble(text)
     }
   }
@@ -256,12 +254,12 @@ final class Hub: Sendable {
       // A token of somebody who is out says nothing.
       if !rulebook.isVoid(entry, in: channel) { heardTokens(entry, in: channel, name) }
       heardAttributes(entry, in: channel)
-      return
+      return heardActs(entry, cursor, in: channel, name)
     }
     if case .failure(let refusal) = tokens.word(of: entry, in: channel) {
       tell(refusal, of: entry.key.author, in: channel, name)
     }
-    let messages = allMessages(entry, channel: channel, name: name, cursor: cursor)
+    let messages = awaited(allMessages(entry, channel: channel, name: name, cursor: cursor), in: channel)
     if entry.key == LogKey(author: me, log: instance) {
       state.withLock { state in
         state.own[channel, default: [:]][entry.number] = messages.map(\.id)
@@ -278,6 +276,7 @@ final class Hub: Sendable {
 
   private func governed(_ channel: ChannelID, _ governance: Governance, _ change: Governance.Change) {
     let news = rulebook.take(governance, change, in: channel, me: me)
+    state.withLock { $0.talks[channel]?.govern(governance) }
     ownerSaid(governance.organiser.map { OrganiserKey($0.value) }, in: channel)
     guard let name = state.withLock({ $0.channels[channel]?.name }) else { return }
     if !news.voided.isEmpty { forgetMedia(of: Set(news.voided), in: channel) }
@@ -314,11 +313,12 @@ final class Hub: Sendable {
     var messages: [Message] = []
     for (index, item) in entry.items.enumerated() {
       guard let body = item.body else { continue }
-      if let message = message(
+      if var message = message(
         body, kind: item.kind, author: entry.key.author, channel: (channel, name), word,
         cursor: cursor << 8 | UInt64(index),
         deliveredTo: holders)
       {
+        message.signedAt = entry.timestamp
         messages.append(message)
       }
     }
@@ -401,8 +401,6 @@ final class Hub: Sendable {
   }
   var connectionState: ConnectionState { state.withLock { $0.state } }
   var interfaceLines: [String] { state.withLock { $0.interfaces } }
-  func holders(of media: MediaID) -> Set<PeerID> { state.withLock { $0.holders[media] ?? [] } }
-  func forgetHolders(of media: [MediaID]) { state.withLock { for id in media { $0.holders[id] = nil } } }
 
   // MARK: Subscribers
 
@@ -447,12 +445,12 @@ final class Hub: Sendable {
     state.withLock { state in
       for event in events {
         state.counts.note(event, me)
-        guard case .message(let message) = event else {
+        guard let cursor = event.cursor else {
           for subscriber in state.subscribers.values { subscriber.offer(event) }
           continue
         }
-        state.cursor = message.cursor
-        guard isEchoed(message, state) else { continue }
+        state.cursor = cursor
+        if case .message(let message) = event, !isEchoed(message, state) { continue }
         var isAwaited = false
         for subscriber in state.subscribers.values {
           if subscriber.isPaged { isAwaited = true } else { subscriber.offer(event) }
@@ -466,7 +464,7 @@ final class Hub: Sendable {
   private func synced(_ cursor: UInt64) {
     state.withLock { state in
       let count = state.unsynced.prefix { event in
-        if case .message(let message) = event { message.cursor >> 8 <= cursor } else { true }
+        event.cursor.map { $0 >> 8 <= cursor } ?? true
       }.count
       guard count > 0 else { return }
       for event in state.unsynced[..<count] {

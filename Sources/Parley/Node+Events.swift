@@ -45,9 +45,8 @@ extension Node {
         let page = try await store.page(
           after: cursor, in: Set(joined.map(\.id)), peerMessages: name == nil, byteCountMax: 256 << 10)
         let names = Dictionary(uniqueKeysWithValues: joined.map { ($0.id, $0.name) })
-        return Subscriber.Page(
-          messages: hub.echoed(page.items.flatMap { hub.messages($0, names) }), through: page.through,
-          isLast: page.isLast)
+        let events = hub.echoed(try await hub.events(page.items, names, store))
+        return Subscriber.Page(events: events, through: page.through, isLast: page.isLast)
       } catch {
         if error != .closed { hub.take(.trouble(error.description)) }
         return nil
@@ -60,12 +59,39 @@ extension Hub {
   /// The highest cursor that a message of this entry or peer message can have.
   static func end(of cursor: UInt64) -> UInt64 { cursor << 8 | 0xFF }
 
-  fileprivate func messages(_ item: StoredPage.Item, _ names: [ChannelID: ChannelName]) -> [Message] {
-    switch item {
-    case .entry(let stored):
-      guard let name = names[stored.channel], let entry = try? Entry(decoding: stored.bytes[...]) else { return [] }
-      return messages(entry, channel: stored.channel, name: name, cursor: stored.cursor)
-    case .peerMessage(let stored): return peerMessage(stored.json, with: stored.peer, stored.cursor).map { [$0] } ?? []
+  /// Messages as they are now, and what was done to messages, in the order in which it was stored.
+  fileprivate func events(
+    _ items: [StoredPage.Item], _ names: [ChannelID: ChannelName], _ store: StoreActor
+  ) async throws(StoreError) -> [NodeEvent] {
+    var events: [NodeEvent] = []
+    var shown: [ChannelID: [MessageKey]] = [:]
+    var messages: [(index: Int, channel: ChannelID)] = []
+    for item in items {
+      switch item {
+      case .entry(let stored):
+        guard let name = names[stored.channel], let entry = try? Entry(decoding: stored.bytes[...]) else { continue }
+        if entry.isHidden {
+          let acted = try await store.acted(by: entry, in: stored.channel)
+          if !rulebook.isVoid(entry, in: stored.channel) {
+            events += changes(entry, stored.cursor, acted, stored.channel, name)
+          }
+          continue
+        }
+        for message in self.messages(entry, channel: stored.channel, name: name, cursor: stored.cursor) {
+          shown[stored.channel, default: []].append(message.key)
+          messages.append((events.count, stored.channel))
+          events.append(.message(message))
+        }
+      case .peerMessage(let stored):
+        if let message = peerMessage(stored.json, with: stored.peer, stored.cursor) { events.append(.message(message)) }
+      }
     }
+    var acts: [ChannelID: [MessageKey: [MessageAct]]] = [:]
+    for (channel, keys) in shown { acts[channel] = try await store.acts(on: keys, in: channel) }
+    for (index, channel) in messages {
+      guard case .message(let message) = events[index] else { continue }
+      events[index] = .message(after(acts[channel] ?? [:], [message], in: channel)[0])
+    }
+    return events
   }
 }

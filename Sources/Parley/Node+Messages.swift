@@ -39,7 +39,7 @@ extension Node {
   }
 
   /// What nobody would be shown is not said.
-  private func checkToken(in joined: Hub.Joined) throws(ParleyError) {
+  func checkToken(in joined: Hub.Joined) throws(ParleyError) {
     if case .failure(let refusal) = hub.tokens.word(for: peerID, in: joined.id, at: .now) { throw .badToken(refusal) }
   }
 
@@ -146,8 +146,8 @@ extension Node {
         page = try await engine.store.history(of: joined.id, before: next, limit: size)
       }
       // The notice of a message comes after its commit: what was read can be downloaded at once.
-      for message in messages.reversed() { hub.note(message, in: joined.id) }
-      return messages.prefix(count).reversed()
+      let shown = Array(messages.prefix(count).reversed())
+      return try await after(shown, in: joined, engine)
     } catch {
       throw .profileDamaged(path: settings.home, reason: error.description)
     }

@@ -30,7 +30,9 @@ extension Node {
     do {
       for place in places {
         let found = try await engine.store.search(text, in: place.id, limit: count)
-        byChannel.append(found.reversed().flatMap { messages($0.entry, $0.cursor, $0.places, in: place) })
+        let all = found.reversed().flatMap { messages($0.entry, $0.cursor, $0.places, in: place) }
+        let now = try await after(all.map(\.message), in: place, engine)
+        byChannel.append(zip(all, now).map { ($0.time, $1) }.filter { $0.1.state.recalled == nil })
       }
     } catch {
       throw .profileDamaged(path: settings.home, reason: error.description)
@@ -52,8 +54,6 @@ extension Node {
     let cursors = Set(places.map { cursor << 8 | UInt64($0) })
     let messages = hub.messages(entry, channel: joined.id, name: joined.name, cursor: cursor)
       .filter { cursors.contains($0.cursor) }
-    // What was found can be downloaded at once.
-    for message in messages { hub.note(message, in: joined.id) }
     return messages.map { (entry.timestamp, $0) }
   }
 }

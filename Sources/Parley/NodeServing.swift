@@ -1,6 +1,6 @@
 /// Everything a node does for its users: what `Node` promises, and what the local API serves. Tests of the local API
 /// give another implementation.
-public protocol NodeServing: Sendable {
+public protocol NodeServing: ConversationServing {
   var peerID: PeerID { get async }
   func status() async -> NodeStatus
   /// What the node counts and measures of itself.

@@ -47,6 +47,8 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
   case mediaNotHeld(MediaID)
   /// What a combined message names is not what it must be. Nothing of it is used.
   case badBundle(MediaID, reason: String)
+  /// That is not done to this message, and why. Nothing was sent.
+  case refusedDeed(MessageReference, DeedRefusal)
   /// Nobody met so far has this ID, prefix or name.
   case noSuchPeer(String)
   /// Several people match; nothing was sent to any of them.
@@ -136,6 +138,7 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
     case .noSuchMessage(let message):
       "no message \(message.id.text.escapedLine) of \(message.sender.fingerprint) is here: nothing was sent"
     case .unknownMessageID, .ambiguousMessage, .notForwarded, .mediaNotHeld, .badBundle: messageSentence
+    case .refusedDeed(let message, let refusal): refusal.sentence(message.id)
     case .noSuchPeer(let text):
       "nobody met so far matches \(text.escapedLine): see parley members CHANNEL for names and IDs"
     case .ambiguousPeer(let text, let candidates):

@@ -12,8 +12,8 @@ final class Subscriber: Sendable {
   typealias Pager = @Sendable (_ cursor: UInt64, ChannelName?) async -> Page?
 
   struct Page: Sendable {
-    /// By cursor.
-    let messages: [Message]
+    /// What has a cursor, by cursor.
+    let events: [NodeEvent]
     /// The store's cursor to read on after, and whether there is nothing more.
     let through: UInt64
     let isLast: Bool
@@ -30,7 +30,7 @@ final class Subscriber: Sendable {
     var cursor: UInt64
     /// Messages are in the store that were put nowhere else.
     var isBehind: Bool
-    var page: [Message] = []
+    var page: [NodeEvent] = []
     var pageIndex = 0
     /// Of the last message handed out.
     var position: UInt64
@@ -72,7 +72,7 @@ final class Subscriber: Sendable {
   }
 
   private func put(_ event: NodeEvent, _ state: inout State) {
-    if case .message = event, pager != nil {
+    if event.cursor != nil, pager != nil {
       if state.isBehind { return }
       guard append(event, &state) else { return state.isBehind = true }
       return
@@ -87,7 +87,7 @@ final class Subscriber: Sendable {
     state.droppedCount = 0
     state.queue.append(notice, notice.byteCount)
     state.queue.append(event, event.byteCount)
-    if case .message(let message) = event { state.cursor = message.cursor }
+    if let cursor = event.cursor { state.cursor = cursor }
   }
 
   /// There always is for whatever comes first.
@@ -100,7 +100,7 @@ final class Subscriber: Sendable {
     let byteCount = event.byteCount
     guard hasRoom(1, byteCount, state) else { return false }
     state.queue.append(event, byteCount)
-    if case .message(let message) = event { state.cursor = message.cursor }
+    if let cursor = event.cursor { state.cursor = cursor }
     return true
   }
 
@@ -144,10 +144,10 @@ final class Subscriber: Sendable {
   private func step(_ state: inout State) -> Step {
     while true {
       if state.pageIndex < state.page.count {
-        let message = state.page[state.pageIndex]
+        let event = state.page[state.pageIndex]
         state.pageIndex += 1
-        state.position = message.cursor
-        return .event(.message(message))
+        state.position = event.cursor ?? state.position
+        return .event(event)
       }
       state.page = []
       state.pageIndex = 0
@@ -158,9 +158,9 @@ final class Subscriber: Sendable {
         return .readPage(after: max(state.scanned, max(state.position >> 8, 1) - 1))
       }
       guard let event = state.queue.popFirst() else { break }
-      if pager != nil, case .message(let message) = event {
-        guard message.cursor > state.position else { continue }
-        state.position = message.cursor
+      if pager != nil, let cursor = event.cursor {
+        guard cursor > state.position else { continue }
+        state.position = cursor
       }
       return .event(event)
     }
@@ -172,9 +172,9 @@ final class Subscriber: Sendable {
   }
 
   private static func take(_ page: Page, _ state: inout State) {
-    state.page = page.messages.filter { $0.cursor > state.position }
+    state.page = page.events.filter { $0.cursor ?? 0 > state.position }
     state.scanned = page.through
-    if let last = state.page.last { state.cursor = max(state.cursor, last.cursor) }
+    if let last = state.page.last?.cursor { state.cursor = max(state.cursor, last) }
     guard !page.isLast else { return }
     // What the queue took meanwhile comes after what is still to be read.
     state.isBehind = true
@@ -216,7 +216,7 @@ private struct EventQueue {
   mutating func append(_ event: NodeEvent, _ byteCount: Int) {
     events.append((event, byteCount))
     self.byteCount += byteCount
-    if case .message = event { messageCount += 1 }
+    if event.cursor != nil { messageCount += 1 }
   }
 
   mutating func popFirst() -> NodeEvent? {
@@ -231,24 +231,31 @@ private struct EventQueue {
       start = 0
     }
     byteCount -= first.byteCount
-    if case .message = first.event { messageCount -= 1 }
+    if first.event.cursor != nil { messageCount -= 1 }
     return first.event
   }
 
   mutating func removeMessages() {
-    let others = events[start...].compactMap { $0 }.filter { entry in
-      if case .message = entry.event { return false }
-      return true
-    }
+    let others = events[start...].compactMap { $0 }.filter { $0.event.cursor == nil }
     self = EventQueue()
     for (event, byteCount) in others { append(event, byteCount) }
   }
 }
 
 extension NodeEvent {
+  /// Of what is stored and can be told again: where it stands in this node's sequence of arrivals.
+  public var cursor: UInt64? {
+    switch self {
+    case .message(let message): message.cursor
+    case .messageChanged(let change): change.cursor
+    default: nil
+    }
+  }
+
   /// About what it takes while it waits.
   fileprivate var byteCount: Int {
     switch self {
+    case .messageChanged(let change): change.byteCount
     // A text stands in the JSON and in the body.
     case .message(let message): 512 + 2 * message.json.utf8.count + 40 * message.deliveredTo.count
     case .tokenExpiring: 8_192
@@ -277,6 +284,7 @@ extension NodeEvent {
       name == channel
     case .message(let message): message.channel == channel
     case .fetched(let name, _): name == channel
+    case .messageChanged(let change): change.channel == channel
     case .delivered(let name, _, _): name == channel
     case .keysChanged(let name, _), .refused(let name, _, _): name == channel
     case .attributeChanged(let name, _), .typing(let name, _, _): name == channel

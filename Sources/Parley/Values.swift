@@ -114,6 +114,8 @@ public struct Message: Sendable, Equatable {
     case combine(CombinedMessages)
     /// A kind that this version does not know; its JSON is kept in `json`.
     case unknown(kind: String)
+    /// Taken back, a message of this kind: what it said is not shown any more. `state` says by whom.
+    case recalled(kind: String)
   }
   /// Nil for a message from peer to peer.
   public let channel: ChannelName?
@@ -147,6 +149,10 @@ public struct Message: Sendable, Equatable {
   /// Of the media it announces, what this node fetched beforehand (`NodeSettings.downloadsThumbnails`,
   /// `downloadsVoice`): it can be read at once, also when nobody else is present.
   public let fetched: [MediaID]
+  /// What was done to it, as far as this node knows and as it counts: `body`, `ext` and `json` are what it says now.
+  public internal(set) var state = State.untouched
+  /// As its author signed it, milliseconds since 1970; 0 for a message from peer to peer.
+  var signedAt: UInt64 = 0
 
   public init(
     channel: ChannelName?, id: MessageID, sender: PeerID, senderName: String, timestamp: String, body: Body,
@@ -415,6 +421,8 @@ public enum NodeEvent: Sendable, Equatable {
   case memberChanged(ChannelName, Member)
   /// A message is on this node's disk: own ones too, in a channel or from peer to peer.
   case message(Message)
+  /// Something was done to messages that are here: own deeds too. Has a cursor, as a message has.
+  case messageChanged(MessageChange)
   /// A member has a name that looks like that of a person whom the user verified, and another key: somebody else, or
   /// the same person with a new device or a lost profile. To be shown loudly. Comes when they appear under the name.
   case impostor(ChannelName, Member, of: PeerID)

@@ -56,7 +56,9 @@ extension Hub {
     return wishes.includesOwn(in: channel, to: message.peer)
   }
 
-  func echoed(_ messages: [Message]) -> [Message] {
-    state.withLock { state in messages.filter { isEchoed($0, state) } }
+  func echoed(_ events: [NodeEvent]) -> [NodeEvent] {
+    state.withLock { state in
+      events.filter { event in if case .message(let message) = event { isEchoed(message, state) } else { true } }
+    }
   }
 }

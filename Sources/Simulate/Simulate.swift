@@ -4,7 +4,7 @@ import ParleyVocabulary
 
 /// Runs scenarios of the simulated network, or measures it; Scripts/simulate starts one of these for each core.
 ///
-///     ParleySimulate seeds FIRST COUNT STEP [--real-sealer]
+///     ParleySimulate seeds FIRST COUNT STEP [--real-sealer] [--deeds]
 ///     ParleySimulate scale MEMBERS HOURS
 ///     ParleySimulate rotation MEMBERS
 ///
@@ -17,7 +17,8 @@ enum Simulate {
   static func main() {
     var arguments = Array(CommandLine.arguments.dropFirst())
     let isReal = arguments.contains("--real-sealer")
-    arguments.removeAll { $0 == "--real-sealer" }
+    let hasDeeds = arguments.contains("--deeds")
+    arguments.removeAll { $0 == "--real-sealer" || $0 == "--deeds" }
     if arguments.first == "scale", arguments.count == 3, let members = Int(arguments[1]),
       let hours = Double(arguments[2]), (2...2_000).contains(members), (0...240).contains(hours)
     {
@@ -31,18 +32,23 @@ enum Simulate {
     guard arguments.first == "seeds", arguments.count == 4, let first = UInt64(arguments[1]),
       let count = UInt64(arguments[2]), let step = UInt64(arguments[3]), step > 0, count < 1 << 40, first < 1 << 60
     else {
-      say("usage: ParleySimulate seeds FIRST COUNT STEP [--real-sealer] | scale MEMBERS HOURS | rotation MEMBERS")
+      say(
+        "usage: ParleySimulate seeds FIRST COUNT STEP [--real-sealer] [--deeds] | scale MEMBERS HOURS | "
+          + "rotation MEMBERS"
+      )
       exit(64)
     }
-    exit(seeds(first, count, step, isReal ? .real : .fake) ? 0 : 1)
+    exit(seeds(first, count, step, isReal ? .real : .fake, hasDeeds) ? 0 : 1)
   }
 
-  private static func seeds(_ first: UInt64, _ count: UInt64, _ step: UInt64, _ sealing: SimulatedSealing) -> Bool {
+  private static func seeds(
+    _ first: UInt64, _ count: UInt64, _ step: UInt64, _ sealing: SimulatedSealing, _ hasDeeds: Bool
+  ) -> Bool {
     var isGood = true
     for number in 0..<count {
       let seed = first + number * step
       say("run \(seed)")
-      let outcome = Scenario(seed: seed, sealing: sealing).run()
+      let outcome = Scenario(seed: seed, sealing: sealing, hasDeeds: hasDeeds).run()
       if outcome.isGood {
         say("good \(seed) \(outcome.stepCount)")
       } else {

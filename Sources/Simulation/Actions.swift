@@ -228,6 +228,13 @@ extension SimulatedNetwork {
       }
       if !node.application.open.isEmpty { return "\(node.name) waits for \(node.application.open.count) answers" }
     }
+    guard hasDeeds, floors.isEmpty else { return nil }
+    let shown = conversation(first, id)
+    for node in inside.dropFirst() {
+      if let difference = difference(conversation(node, id), shown) {
+        return "\(node.name), \(first.name): \(difference)"
+      }
+    }
     return nil
   }
 

@@ -20,11 +20,17 @@ public struct Scenario: Sendable {
   public let seed: UInt64
   public let fault: SimulatedFault?
   public let sealing: SimulatedSealing
+  /// Whether messages are taken back, changed, signed, pinned and read, too. Nothing is pruned then: what is compared
+  /// is made of everything.
+  public let hasDeeds: Bool
 
-  public init(seed: UInt64, fault: SimulatedFault? = nil, sealing: SimulatedSealing = .fake) {
+  public init(
+    seed: UInt64, fault: SimulatedFault? = nil, sealing: SimulatedSealing = .fake, hasDeeds: Bool = false
+  ) {
     self.seed = seed
     self.fault = fault
     self.sealing = sealing
+    self.hasDeeds = hasDeeds
   }
 
   public func run() -> Outcome { runKeeping().outcome }
@@ -51,7 +57,9 @@ public struct Scenario: Sendable {
     }
     // Of dice of their own: what a seed makes happen otherwise stays as it was.
     var pruning = Jitter(seed: seed &* 0x9E6C_63D0_676A_9A99)
-    if pruning.next() % 4 == 0 {
+    if hasDeeds {
+      schedule(network, nodes, channels, length)
+    } else if pruning.next() % 4 == 0 {
       for _ in 0..<pruning.next() % 12 {
         let (node, channel) = (nodes.randomElement(using: &pruning)!, channels.randomElement(using: &pruning)!)
         let count = Int(pruning.next() % 6)
@@ -60,6 +68,23 @@ public struct Scenario: Sendable {
     }
     network.run(for: length)
     return (healed(network, nodes, channels, &dice), network)
+  }
+
+  /// Deeds, and words to do them to, all through the time.
+  private func schedule(
+    _ network: SimulatedNetwork, _ nodes: [SimulatedNodeID], _ channels: [String], _ length: Span
+  ) {
+    var deeds = Jitter(seed: seed &* 0xD6E8_FEB8_6659_FD93)
+    network.hasDeeds = true
+    for _ in 0..<8 {
+      let (node, channel) = (nodes.randomElement(using: &deeds)!, channels.randomElement(using: &deeds)!)
+      network.after(deeds.span(.milliseconds(0), length)) { $0.send(node, channel, "to be changed") }
+    }
+    for _ in 0..<40 + deeds.next() % 100 {
+      let (node, channel) = (nodes.randomElement(using: &deeds)!, channels.randomElement(using: &deeds)!)
+      let number = deeds.next()
+      network.after(deeds.span(.milliseconds(0), length)) { $0.deed(node, channel, number) }
+    }
   }
 
   private func healed(

@@ -54,6 +54,8 @@ public final class SimulatedNetwork {
   public var conditions: SimulatedConditions
   /// What must not happen and did, the first one first.
   public internal(set) var violations: [String] = []
+  /// Whether what is done to messages is compared, too.
+  var hasDeeds = false
   var clock = ManualClock()
   var queue = EventQueue<Happening>()
   var dice: Jitter

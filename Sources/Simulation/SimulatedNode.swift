@@ -216,6 +216,8 @@ final class SimulatedNode {
       grant.signature, grant.signedPart, context: Grant.context, channel, Grant.log, by: grant.inviter)
   }
 
+  var nextMessageID: MessageID { MessageID("\(name.text)-\(nextMessage)")! }
+
   func takeMessageID() -> MessageID {
     defer { nextMessage += 1 }
     return MessageID("\(name.text)-\(nextMessage)")!

@@ -163,7 +163,8 @@ final class SimulatedStore {
       let floor = floors[channel]?[holding.key] ?? 0
       guard holding.head - floor > UInt64(count) else { continue }
       let new = holding.head - UInt64(count)
-      let hidden = logs[channel]![holding.key]!.values.map(\.entry).filter(\.isHidden).map(\.number).max()
+      let hidden = logs[channel]![holding.key]!.values.map(\.entry)
+        .filter { $0.isHidden && !MessageAct.isAll(of: $0) }.map(\.number).max()
       for number in floor + 1...new where number != hidden {
         guard let row = logs[channel]![holding.key]!.removeValue(forKey: number) else { continue }
         prunedLamport[channel] = max(prunedLamport[channel] ?? 0, row.entry.lamport)
@@ -226,7 +227,7 @@ final class SimulatedStore {
   /// The newest hidden entry of every log.
   func newestHidden(_ channel: ChannelID) -> [Entry] {
     (logs[channel] ?? [:]).values.compactMap { rows in
-      rows.values.lazy.map(\.entry).filter(\.isHidden).max { $0.number < $1.number }
+      rows.values.lazy.map(\.entry).filter { $0.isHidden && !MessageAct.isAll(of: $0) }.max { $0.number < $1.number }
     }.sorted { $0.key < $1.key }
   }
 

@@ -26,8 +26,9 @@ extension Store {
   /// Rows looked at for one page: what is asked for may be far between.
   private static let pageRowCountMax = 1_024
 
-  /// Visible entries of these channels, and with `peerMessages` messages between two people, with cursors above
-  /// `cursor`, until their bytes would exceed `byteCountMax`; the first comes whatever its size.
+  /// Entries of these channels that are visible or do something to messages, and with `peerMessages` messages between
+  /// two people, with cursors above `cursor`, until their bytes would exceed `byteCountMax`; the first comes whatever
+  /// its size.
   package func page(
     after cursor: UInt64, in channels: Set<ChannelID>, peerMessages: Bool, byteCountMax: Int
   ) throws(StoreError) -> StoredPage {
@@ -69,13 +70,17 @@ extension Store {
       try database.each(
         """
         SELECT cursor, channel, author, instance, number, lamport, hidden, bytes FROM entries
-        WHERE channel = ? AND cursor > ? AND hidden = 0 ORDER BY cursor LIMIT ?
+        WHERE channel = ? AND cursor > ?
+          AND (hidden = 0 OR EXISTS (SELECT 1 FROM acts WHERE acts.cursor = entries.cursor))
+        ORDER BY cursor LIMIT ?
         """, [.integer(row), .clamped(cursor), limit], take)
     } else {
       try database.each(
         """
         SELECT cursor, channel, author, instance, number, lamport, hidden, bytes FROM entries
-        WHERE cursor > ? AND hidden = 0 ORDER BY cursor LIMIT ?
+        WHERE cursor > ?
+          AND (hidden = 0 OR EXISTS (SELECT 1 FROM acts WHERE acts.cursor = entries.cursor))
+        ORDER BY cursor LIMIT ?
         """, [.clamped(cursor), limit], take)
     }
     if rowCount == Self.pageRowCountMax { page.isLast = false }

@@ -15,7 +15,7 @@ struct LogHead {
   var contiguous: UInt64
   var beyondCount: UInt64
   var lamportMax: UInt64
-  /// The number of the last hidden entry; 0 for none.
+  /// The number of the last hidden entry that says how things stand; 0 for none.
   var lastHidden: UInt64
 
   /// Entries above the floor that are on disk.
@@ -43,9 +43,10 @@ extension Store {
       cells.blob(entry.bytes, .entry(entry.channel, entry.key, entry.number)))
     guard database.changeCount > 0 else { return 0 }
     lastCursor = cursor
+    if !entry.acts.isEmpty { try put(entry.acts, of: cursor, channel) }
     try advance(&head, past: entry.number)
     head.lamportMax = max(head.lamportMax, entry.lamport)
-    if entry.isHidden { head.lastHidden = max(head.lastHidden, entry.number) }
+    if entry.isHidden, entry.isStanding { head.lastHidden = max(head.lastHidden, entry.number) }
     update(place, head)
     return cursor
   }

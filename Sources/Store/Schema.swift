@@ -187,6 +187,32 @@ enum Schema {
 
         PRAGMA user_version = 9;
         """),
+    Migration(
+      script: """
+        -- Where in the channel something is done to a message, whether that is here or not. target: 16 bytes that stand
+        -- for its key (Acts.swift). at: milliseconds since 1970, as signed. One row a message, entry and kind.
+        CREATE TABLE acts (
+          channel INTEGER NOT NULL REFERENCES channels (id) ON DELETE CASCADE,
+          target BLOB NOT NULL CHECK (length(target) = 16), cursor INTEGER NOT NULL, kind INTEGER NOT NULL,
+          at INTEGER NOT NULL, PRIMARY KEY (channel, target, cursor, kind)) STRICT, WITHOUT ROWID;
+        CREATE INDEX acts_by_cursor ON acts (cursor);
+        CREATE INDEX acts_by_kind ON acts (channel, kind, cursor);
+        -- Where a message is: place is its entry's cursor × 256 + its place there. Filled behind the commits.
+        CREATE TABLE message_keys (
+          place INTEGER PRIMARY KEY,
+          channel INTEGER NOT NULL REFERENCES channels (id) ON DELETE CASCADE,
+          key BLOB NOT NULL CHECK (length(key) = 16)) STRICT;
+        CREATE INDEX message_keys_by_key ON message_keys (channel, key);
+        -- One row: messages of entries up to this cursor are in message_keys.
+        CREATE TABLE key_state (id INTEGER PRIMARY KEY CHECK (id = 1), keyed INTEGER NOT NULL) STRICT;
+        INSERT INTO key_state VALUES (1, 0);
+        CREATE TRIGGER acts_gone AFTER DELETE ON entries WHEN old.hidden <> 0
+          BEGIN DELETE FROM acts WHERE cursor = old.cursor; END;
+        CREATE TRIGGER messages_gone AFTER DELETE ON entries WHEN old.hidden = 0
+          BEGIN DELETE FROM message_keys WHERE place BETWEEN old.cursor << 8 AND old.cursor << 8 | 255; END;
+
+        PRAGMA user_version = 10;
+        """),
   ]
 
   /// Brings the file to the newest version, one transaction a step.

@@ -66,8 +66,8 @@ package struct StoreSearch: Sendable {
 /// A row is a message: entry's cursor × 256 + place. The tokens are kept beside the index, since FTS5 deletes by them.
 extension Store {
   /// Of one step, which nobody waits longer for than for a few commits.
-  private static let stepEntryCountMax = 200
-  private static let stepByteCountMax = 65_536
+  static let stepEntryCountMax = 200
+  static let stepByteCountMax = 65_536
   /// Matches: 20 ms.
   static let searchStepCountMax = 16_384
   /// Of the tokens of one message; of ordinary text a message has 40,000 at most.
@@ -107,21 +107,48 @@ extension Store {
 
   /// Brings the index a bounded step further, in one commit. `texts` gives what an entry says: the place of a message
   /// among those of the entry (0 to 255), and its text. It is not asked about hidden entries.
-  package func index(_ texts: (StoredEntry) -> [(place: Int, text: String)]) throws(StoreError) {
+  ///
+  /// `names` gives under which keys its messages are to be found; they are written down with it, if those before are.
+  package func index(
+    _ texts: (StoredEntry) -> [(place: Int, text: String)],
+    names: (StoredEntry) -> StoredNames = { _ in StoredNames() }
+  ) throws(StoreError) {
     let isRemoving = isForgettingDue
+    let isNaming = keyedCursor >= indexedCursor && readOnlyReason == nil
     let (removedCount, through) = try repairing { () throws(StoreError) in
       try database.transaction { () throws(StoreError) in
         if indexedCursor == 0 { try makeIndex() }
-        return (try removeSome(), try addSome(texts))
+        return (try removeSome(), try addSome(texts, names, isNaming: isNaming))
       }
     }
     indexedCursor = through
+    if isNaming { keyedCursor = max(keyedCursor, through) }
     if isRemoving, removedCount < Self.stepEntryCountMax { isForgettingDue = false }
   }
 
   /// Returns the cursor up to which all is indexed then.
-  private func addSome(_ texts: (StoredEntry) -> [(place: Int, text: String)]) throws(StoreError) -> UInt64 {
-    let values: [Value] = [.bits(indexedCursor), .integer(Int64(Self.stepEntryCountMax))]
+  private func addSome(
+    _ texts: (StoredEntry) -> [(place: Int, text: String)], _ names: (StoredEntry) -> StoredNames, isNaming: Bool
+  ) throws(StoreError) -> UInt64 {
+    let (entries, through) = try someEntries(after: indexedCursor)
+    for entry in entries {
+      if isNaming, entry.cursor > keyedCursor { try put(names(entry), of: entry) }
+      if entry.isHidden { continue }
+      for (place, text) in texts(entry) {
+        let tokens = SearchText(text, byteCountMax: Self.tokenByteCountMax).tokens
+        guard !tokens.isEmpty, (0...255).contains(place) else { continue }
+        try database.run(
+          "INSERT INTO search (rowid, tokens) VALUES (?, ?)", .bits(entry.cursor << 8 | UInt64(place)), .text(tokens))
+      }
+    }
+    if isNaming, through > keyedCursor { try writeKeyedCursor(through) }
+    try database.run("UPDATE search_state SET indexed = ?", .bits(through))
+    return through
+  }
+
+  /// A step's entries, and the cursor up to which that is all.
+  func someEntries(after cursor: UInt64) throws(StoreError) -> (entries: [StoredEntry], through: UInt64) {
+    let values: [Value] = [.bits(cursor), .integer(Int64(Self.stepEntryCountMax))]
     var byteCount = 0
     var entries: [StoredEntry] = []
     try database.each(
@@ -136,20 +163,9 @@ extension Store {
       entries.append(entry)
       return true
     }
-    for entry in entries where !entry.isHidden {
-      for (place, text) in texts(entry) {
-        let tokens = SearchText(text, byteCountMax: Self.tokenByteCountMax).tokens
-        guard !tokens.isEmpty, (0...255).contains(place) else { continue }
-        try database.run(
-          "INSERT INTO search (rowid, tokens) VALUES (?, ?)", .bits(entry.cursor << 8 | UInt64(place)), .text(tokens))
-      }
-    }
     // Cursors of peer messages and of deleted entries are passed over with those around them.
-    let through =
-      entries.count < Self.stepEntryCountMax && byteCount <= Self.stepByteCountMax
-      ? lastCursor : entries.last!.cursor
-    try database.run("UPDATE search_state SET indexed = ?", .bits(through))
-    return through
+    let isAll = entries.count < Self.stepEntryCountMax && byteCount <= Self.stepByteCountMax
+    return (entries, isAll ? lastCursor : entries.last!.cursor)
   }
 
   /// Not by a migration: a node that has little said keeps FTS5's code out of its memory. Tokens are cut and folded

@@ -36,6 +36,8 @@ package final class Store {
   package internal(set) var lastCursor: UInt64
   /// Entries up to this cursor are in the search index.
   package internal(set) var indexedCursor: UInt64
+  /// Messages of entries up to this cursor are found by their keys.
+  package internal(set) var keyedCursor: UInt64
   /// Whether the index holds what was forgotten on purpose, and should go from it soon.
   var isForgettingDue: Bool
 
@@ -139,6 +141,7 @@ package final class Store {
     lastCursor = sequence.last
     cursorBound = sequence.last
     indexedCursor = min(indexed, sequence.last)
+    keyedCursor = min(try Self.readKeyedCursor(database), sequence.last)
     self.isForgettingDue = isForgettingDue
     if sequence.age < 0, readOnlyReason == nil {
       ageClock = AgeClock(clocks: clocks)

@@ -15,12 +15,19 @@ package struct StoredEntry: Sendable, Equatable {
   package var bytes: [UInt8]
   /// Given by the store; 0 when not stored yet.
   package var cursor: UInt64
+  /// What it does to messages. Nothing in what the store gives out.
+  package var acts: [StoredAct] = []
+  /// Of the hidden: whether it may say how things stand now, as the last hand of a log does. What only does something
+  /// to messages does not.
+  package var isStanding = true
 
   package init(
     channel: ChannelID, key: LogKey, number: UInt64, lamport: UInt64, isHidden: Bool, isKept: Bool = false,
-    bytes: [UInt8], cursor: UInt64 = 0
+    bytes: [UInt8], cursor: UInt64 = 0, acts: [StoredAct] = []
   ) {
     precondition(isHidden || !isKept, "only hidden entries are kept for ever")
+    precondition(isHidden || acts.isEmpty, "only hidden entries do something to messages")
+    self.acts = acts
     self.channel = channel
     self.key = key
     self.number = number

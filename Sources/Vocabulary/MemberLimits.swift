@@ -67,4 +67,6 @@ public enum MemberExcess: String, Sendable, Hashable, CaseIterable {
   case shares
   /// It signed two different entries under one number.
   case equivocation
+  /// It changed, took back or pinned what it may not, or too late or too often. Nobody heeds it.
+  case forbiddenActs = "forbidden_acts"
 }

@@ -116,6 +116,7 @@ import Testing
         "chat", "verify", "block", "unblock", "contacts", "organiser", "token", "role", "admin", "mute", "unmute",
         "remove", "ban", "unban", "transfer", "lower", "announce", "close", "passphrase", "identity", "page",
         "attributes", "settings", "doctor", "completion", "manual",
+        "recall", "edit", "react", "pin", "reply", "read", "receipts",
       ])
   }
 

@@ -116,6 +116,30 @@ final class FakeNode: NodeServing {
     try note("role \(name) \(peer) \(role)")
     return Self.ben
   }
+  func recall(_ message: MessageReference, in name: ChannelName) async throws(ParleyError) {
+    try note("recall \(name) \(message.id)")
+  }
+  func edit(_ message: MessageReference, _ edit: MessageEdit, in name: ChannelName) async throws(ParleyError) {
+    try note("edit \(name) \(message.id) \(edit.json)")
+  }
+  func react(
+    _ emoji: String, to message: MessageReference, isOn: Bool, in name: ChannelName
+  ) async throws(ParleyError) {
+    try note("react \(name) \(message.id) \(emoji) \(isOn)")
+  }
+  func pin(_ message: MessageReference, isOn: Bool, in name: ChannelName) async throws(ParleyError) {
+    try note("pin \(name) \(message.id) \(isOn)")
+  }
+  func markRead(_ messages: [MessageReference], in name: ChannelName) async throws(ParleyError) {
+    try note("read \(name) \(messages.map(\.id.text))")
+  }
+  func message(_ message: MessageReference, in name: ChannelName) async throws(ParleyError) -> Message? {
+    message.id.text == "none" ? nil : Self.message("hello", cursor: 7, channel: name)
+  }
+  func pins(in name: ChannelName) async throws(ParleyError) -> [Message] {
+    try note("pins \(name)")
+    return [Self.message("pinned", cursor: 8, channel: name)]
+  }
   func unmute(_ peer: String, in name: ChannelName) async throws(ParleyError) -> PeerID {
     try note("unmute \(name) \(peer)")
     return Self.ben

@@ -5,6 +5,7 @@ import Testing
 
 extension HTTPTests.RouteTests {
   static let id = FakeNode.mediaID.text
+  static let ben = FakeNode.ben.text
 
   struct Case: Sendable, CustomTestStringConvertible {
     let method: String
@@ -108,6 +109,29 @@ extension HTTPTests.RouteTests {
     Case(
       method: "PUT", target: "/v1/channels/team/announcement", body: #"{"body":"At 9"}"#, status: 200,
       call: "announce team At 9", answer: #""body":"At 9\u001b","author""#),
+    Case(
+      method: "GET", target: "/v1/channels/team/messages/\(ben)/m7", status: 200, call: nil,
+      answer: #""body":"hello""#),
+    Case(
+      method: "PUT", target: "/v1/channels/team/messages/\(ben)/m%2F7", body: #"{"body":"b","ext":{"a":1}}"#,
+      status: 200, call: #"edit team m/7 {"body":"b","ext":{"a":1}}"#, answer: "hello"),
+    Case(
+      method: "PUT", target: "/v1/channels/team/messages/\(ben)/m7", body: #"{"event":"e","custom_ext":{"a":"b"}}"#,
+      status: 200, call: #"edit team m7 {"event":"e","custom_ext":{"a":"b"}}"#, answer: "hello"),
+    Case(
+      method: "POST", target: "/v1/channels/team/messages/\(ben)/m7/recall", status: 200, call: "recall team m7",
+      answer: "hello"),
+    Case(
+      method: "PUT", target: "/v1/channels/team/messages/\(ben)/m7/reaction", body: #"{"emoji":"👍","on":false}"#,
+      status: 200, call: "react team m7 👍 false", answer: "hello"),
+    Case(
+      method: "PUT", target: "/v1/channels/team/messages/\(ben)/m7/pin", body: "{}", status: 200,
+      call: "pin team m7 true", answer: "hello"),
+    Case(method: "GET", target: "/v1/channels/team/pins", status: 200, call: "pins team", answer: #""body":"pinned""#),
+    Case(
+      method: "POST", target: "/v1/channels/team/read",
+      body: #"{"messages":[{"sender_id":"\#(ben)","message_id":"m7"}]}"#, status: 200, call: #"read team ["m7"]"#,
+      answer: "team"),
     Case(method: "POST", target: "/v1/channels/team/close", status: 200, call: "close team", answer: "team"),
     Case(method: "GET", target: "/v1/channels/team/messages", status: 200, call: "history team 50", answer: "hello"),
     Case(
@@ -274,6 +298,13 @@ extension HTTPTests.RouteTests {
     ("PUT", "/v1/channels/team/attributes", #"{"key":"seat 1"}"#, 400, "bad_request"),
     ("DELETE", "/v1/channels/team/attributes", nil, 400, "bad_request"),
     ("DELETE", "/v1/channels/team/attributes?key=a&overwrite=perhaps", nil, 400, "bad_request"),
+    ("GET", "/v1/channels/team/messages/\(ben)/none", nil, 404, "no_such_message"),
+    ("GET", "/v1/channels/team/messages/Ben/m7", nil, 400, "bad_request"),
+    ("PUT", "/v1/channels/team/messages/\(ben)/m7", "{}", 400, "empty_message"),
+    ("PUT", "/v1/channels/team/messages/\(ben)/m7", #"{"body":"a","event":"e"}"#, 400, "bad_request"),
+    ("PUT", "/v1/channels/team/messages/\(ben)/m7", #"{"ext":[]}"#, 400, "bad_request"),
+    ("PUT", "/v1/channels/team/messages/\(ben)/m7/reaction", #"{"on":true}"#, 400, "bad_request"),
+    ("POST", "/v1/channels/team/read", #"{"messages":["m7"]}"#, 400, "bad_request"),
     ("PUT", "/v1/token", #"{"token":"v4.public.AAAA"}"#, 403, "bad_token"),
     ("PUT", "/v1/channels/team/organiser", #"{"organiser":"short"}"#, 400, "bad_request"),
     ("PUT", "/v1/channels/team/members/Ben/role", #"{"role":"king"}"#, 400, "bad_request"),

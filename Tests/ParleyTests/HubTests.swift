@@ -67,7 +67,7 @@ import Testing
     let (paged, wasPaged) = AsyncStream<Void>.makeStream()
     let keeping = hub.events(after: 0, in: nil, bufferingCount: 16) { _, _ in
       wasPaged.finish()
-      return .init(messages: [], through: 0, isLast: true)
+      return .init(events: [], through: 0, isLast: true)
     }
     async let told = Self.texts(keeping)
     // From then on it is told, before it reads the store.

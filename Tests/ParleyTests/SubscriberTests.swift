@@ -53,7 +53,7 @@ import Testing
         let rest = state.entries[min(Int(cursor), state.entries.count)...]
         let taken = rest.prefix(limit)
         return Subscriber.Page(
-          messages: taken.joined().map(SubscriberTests.message),
+          events: taken.joined().map { .message(SubscriberTests.message($0)) },
           through: taken.count < rest.count ? taken.last![0] >> 8 : UInt64(state.entries.count),
           isLast: taken.count == rest.count)
       }

@@ -18,7 +18,7 @@ private func text(_ more: String) -> String { #"{"type":"text",\#(sender),\#(res
 extension Malformed {
   static var json: [Malformed] {
     (syntax + commonMembers + ownMembers + pictureMembers + placeMembers + combineMembers + options + acts + roles
-      + attributes).map {
+      + attributes + deeds).map {
         Malformed("message: " + $0, "message", Array($1.utf8), $2, $3)
       }
       + [
@@ -284,6 +284,38 @@ extension Malformed {
       ("heads of 257 logs", heads("[\(many)]"), "too_many", "heads"),
       ("lower_hand without heads", act("lower_hand", #","target":"\#(Facts.ben.peerID.text)""#), "malformed", "heads"),
       ("lower_hand of nobody", act("lower_hand", #","heads":[]"#), "malformed", "target"),
+    ]
+  }
+
+  private static var deeds: [Case] {
+    let target = #"{"sender_id":"\#(id)","message_id":"m"}"#
+    func deed(_ type: String, _ more: String) -> String { act(type, #","target":\#(target)\#(more)"#) }
+    let many = (0..<65).map { #"{"sender_id":"\#(id)","message_id":"m\#($0)"}"# }.joined(separator: ",")
+    return [
+      ("a recall of nothing", act("recall", ""), "malformed", "target"),
+      ("a recall of an ID alone", act("recall", #","target":"m""#), "malformed", "target"),
+      (
+        "a recall of a name", act("recall", #","target":{"sender_id":"Ana","message_id":"m"}"#), "malformed", "target"
+      ),
+      ("a recall without message_id", act("recall", #","target":{"sender_id":"\#(id)"}"#), "malformed", "message_id"),
+      ("an edit of nothing", deed("edit", ""), "malformed", "body"),
+      ("an edit to an empty body", deed("edit", #","body":"""#), "malformed", "body"),
+      ("an edit to a number", deed("edit", #","body":1"#), "malformed", "body"),
+      ("an edit of both", deed("edit", #","body":"b","event":"e""#), "malformed", "body"),
+      ("an edit to an empty event", deed("edit", #","event":"""#), "malformed", "event"),
+      ("an edit to an ext of text", deed("edit", #","body":"b","ext":"{}""#), "malformed", "ext"),
+      ("a reaction without emoji", deed("react", #","on":true"#), "malformed", "emoji"),
+      ("a reaction of an empty emoji", deed("react", #","emoji":"","on":true"#), "malformed", "emoji"),
+      (
+        "a reaction of 65 bytes", deed("react", #","emoji":"\#(String(repeating: "x", count: 65))","on":true"#),
+        "too_long", "emoji"
+      ), ("a reaction neither on nor off", deed("react", #","emoji":"x""#), "malformed", "on"),
+      ("a pin of 1", deed("pin", #","on":1"#), "malformed", "on"),
+      ("a read of nothing", act("read", ""), "malformed", "targets"),
+      ("a read of none", act("read", #","targets":[]"#), "malformed", "targets"),
+      ("a read of an ID", act("read", #","targets":["m"]"#), "malformed", "targets"),
+      ("a read of one twice", act("read", #","targets":[\#(target),\#(target)]"#), "malformed", "targets"),
+      ("a read of 65", act("read", #","targets":[\#(many)]"#), "too_many", "targets"),
     ]
   }
 }

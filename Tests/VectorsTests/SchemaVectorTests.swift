@@ -54,7 +54,7 @@ import Testing
             duration: PictureMembers.numberMax,
             picture: PictureMembers(width: 1_920, height: 1_080, thumbnail: Facts.otherMedia)), id: "m-8")
       ),
-    ] + others + acts + attributes
+    ] + others + acts + attributes + deeds
 
   private static let others: [(String, [UInt8])] = [
     (
@@ -126,6 +126,28 @@ import Testing
         isOverwriting: false, replaces: Instance(0x0102_0304_0506_0708))
     ), ("typing", TypingKind(isTyping: true)), ("typing no more", TypingKind(isTyping: false)),
   ].map { (name: String, kind: any MessageKind) in (name, Facts.message(kind, id: kind is TypingKind ? nil : "t-1")) }
+
+  /// What is done to messages.
+  private static let deeds: [(String, [UInt8])] = {
+    let target = MessageKey(sender: Facts.ben.peerID, id: MessageID("номер 5")!)
+    let custom = EditKind.Content.custom(CustomKind(event: "seat", fields: [("row", "4")]))
+    let kinds: [(String, any MessageKind)] = [
+      ("recall", RecallKind(target: target)),
+      ("edit, body", EditKind(target: target, content: .body("Hello \"World\""), ext: nil)),
+      ("edit, custom and ext", EditKind(target: target, content: custom, ext: [JSONMember("a", .integer(1))])),
+      ("edit, empty custom", EditKind(target: target, content: .custom(CustomKind(event: "seat")), ext: nil)),
+      ("edit, empty ext", EditKind(target: target, content: nil, ext: [])),
+      ("react", ReactKind(target: target, emoji: "👩🏽‍🚀", isOn: true)),
+      ("react, off", ReactKind(target: target, emoji: String(repeating: "x", count: 64), isOn: false)),
+      ("pin", PinKind(target: target, isOn: true)), ("pin, off", PinKind(target: target, isOn: false)),
+      ("read", ReadKind(targets: [target])),
+      (
+        "read, 64 messages",
+        ReadKind(targets: (1...64).map { MessageKey(sender: Facts.ana.peerID, id: MessageID("m-\($0)")!) })
+      ),
+    ]
+    return kinds.map { ("deed: \($0)", Facts.message($1, id: "d-1")) }
+  }()
 
   private static let otherSpellings: [(String, String)] = {
     let id = Facts.ana.peerID.text
@@ -210,6 +232,7 @@ import Testing
         ]
       case let typing as TypingKind: [JSONMember("typing", typing.isTyping)]
       case let act as any ActKind: meaning(act)
+      case let deed as any MessageActKind: meaning(deed)
       default: []
       }
     let options = [
@@ -250,6 +273,40 @@ extension SchemaVectorTests {
     case let organiser as OrganiserKind: [JSONMember("key", organiser.key.map { .string($0.text) } ?? .null)]
     default: []
     }
+  }
+}
+
+extension SchemaVectorTests {
+  private static func meaning(_ deed: any MessageActKind) -> [JSONMember] {
+    switch deed {
+    case let recall as RecallKind: [recall.target.value]
+    case let edit as EditKind:
+      [edit.target.value] + meaning(edit.content)
+        + [JSONMember("ext", edit.ext.map { .object($0) } ?? .null)]
+    case let react as ReactKind:
+      [react.target.value, JSONMember("emoji", react.emoji), JSONMember("on", .bool(react.isOn))]
+    case let pin as PinKind: [pin.target.value, JSONMember("on", .bool(pin.isOn))]
+    case let read as ReadKind: [JSONMember("targets", .array(read.targets.map { $0.value.value }))]
+    default: []
+    }
+  }
+
+  private static func meaning(_ content: EditKind.Content?) -> [JSONMember] {
+    switch content {
+    case nil: []
+    case .body(let body): [JSONMember("body", body)]
+    case .custom(let custom):
+      [
+        JSONMember("event", custom.event),
+        JSONMember("custom_ext", .object(custom.fields.map { JSONMember($0.name, $0.value) })),
+      ]
+    }
+  }
+}
+
+extension MessageKey {
+  fileprivate var value: JSONMember {
+    JSONMember("target", .object([JSONMember("sender_id", sender.text), JSONMember("message_id", id.text)]))
   }
 }
 

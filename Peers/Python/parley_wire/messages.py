@@ -24,6 +24,8 @@ PLACE_BYTES_MAX = 1_024
 EVENT_BYTES_MAX = 128
 KEY_BYTES_MAX = 128
 VALUE_BYTES_MAX = 4_096
+EMOJI_BYTES_MAX = 64
+READ_TARGETS_MAX = 64
 LATITUDE_MAX, LONGITUDE_MAX = 90, 180
 TITLE_BYTES_MAX, SUMMARY_BYTES_MAX = 256, 1_024
 BUNDLE_MESSAGES_MAX, LEVELS_MAX = 300, 10
@@ -33,7 +35,8 @@ ROLES = ("owner", "admin", "member", "muted", "removed", "banned")
 KINDS = {
     "status": 1, "raise_hand": 2, "text": 3, "photo": 4, "file": 5, "voice": 6, "video": 7, "joined": 8, "role": 9,
     "lower_hand": 10, "announcement": 11, "close": 12, "generation": 13, "token": 14, "organiser": 15, "location": 16,
-    "custom": 17, "combine": 24, "attribute": 25, "typing": 26}
+    "custom": 17, "recall": 18, "edit": 19, "react": 20, "pin": 21, "read": 22, "combine": 24, "attribute": 25,
+    "typing": 26}
 NEED_ID = tuple(kind for kind in KINDS if kind not in ("status", "raise_hand", "typing"))
 TAKE_OPTIONS = ("text", "photo", "file", "voice", "video", "location", "custom", "combine")
 LOG = re.compile("[0-9a-f]{16}")
@@ -134,15 +137,7 @@ def options(members):
     if "ext" in members:
         value["ext"] = members["ext"]
     if "reply_to" in members:
-        peer = string(members["reply_to"], "sender_id")
-        identifier = string(members["reply_to"], "message_id")
-        if len(peer) != IDENTIFIER_CHARACTERS or unbase32(peer) is None:
-            raise Refused("malformed", "reply_to")
-        try:
-            message_id(identifier)
-        except Refused:
-            raise Refused("malformed", "reply_to") from None
-        value["reply_to"] = {"sender_id": peer, "message_id": identifier}
+        value["reply_to"] = message_key(members["reply_to"], "reply_to")
     return value
 
 
@@ -416,9 +411,69 @@ def attribute(members):
     return value
 
 
+def message_key(value, field):
+    """What names a message everywhere."""
+    if not isinstance(value, dict):
+        raise Refused("malformed", field)
+    peer, identifier = string(value, "sender_id"), string(value, "message_id")
+    if len(peer) != IDENTIFIER_CHARACTERS or unbase32(peer) is None:
+        raise Refused("malformed", field)
+    try:
+        message_id(identifier)
+    except Refused:
+        raise Refused("malformed", field) from None
+    return {"sender_id": peer, "message_id": identifier}
+
+
+def edit(members):
+    value = {"target": message_key(members.get("target"), "target")}
+    body = string(members, "body", required=False)
+    if body is not None:
+        if not body or "event" in members:
+            raise Refused("malformed", "body")
+        value["body"] = body
+    elif "event" in members:
+        value.update(custom(members))
+    value["ext"] = members.get("ext")
+    if "ext" in members and not isinstance(value["ext"], dict):
+        raise Refused("malformed", "ext")
+    if len(value) == 2 and value["ext"] is None:
+        raise Refused("malformed", "body")
+    return value
+
+
+def switched(members):
+    if not isinstance(members.get("on"), bool):
+        raise Refused("malformed", "on")
+    return {"on": members["on"]}
+
+
+def react(members):
+    return {
+        "target": message_key(members.get("target"), "target"),
+        "emoji": bounded(members, "emoji", 1, EMOJI_BYTES_MAX), **switched(members)}
+
+
+def read(members):
+    targets = members.get("targets")
+    if not isinstance(targets, list) or not targets:
+        raise Refused("malformed", "targets")
+    if len(targets) > READ_TARGETS_MAX:
+        raise Refused("too_many", "targets")
+    found = [message_key(target, "targets") for target in targets]
+    if len({(target["sender_id"], target["message_id"]) for target in found}) < len(found):
+        raise Refused("malformed", "targets")
+    return {"targets": found}
+
+
 OWN = {
     "attribute": attribute,
     "typing": lambda members: one_of(members, {"true": True, "false": False}, "typing"),
+    "recall": lambda members: {"target": message_key(members.get("target"), "target")},
+    "edit": edit,
+    "react": react,
+    "pin": lambda members: {"target": message_key(members.get("target"), "target"), **switched(members)},
+    "read": read,
     "joined": joined,
     "role": role,
     "lower_hand": lambda members: {"target": identifier(members, "target")[0], "heads": heads(members)},

@@ -42,38 +42,19 @@ extension StoreActor {
   /// False when nothing is worth a step, or it failed.
   private func indexStep() -> Bool {
     do {
-      guard try store.isIndexingWorthwhile() else { return false }
-      try store.index(Self.texts)
+      if try store.isIndexingWorthwhile() {
+        let reader = EntryReader()
+        try store.index(reader.texts, names: reader.names)
+        return true
+      }
+      guard try store.isNamingWorthwhile else { return false }
+      try store.name(EntryReader().names)
       return true
     } catch {
       // Told once: the next search tries again and has the error as its own.
       isIndexingBroken = true
       switchboard.notices(.trouble("search is not kept up to date for now: \(error.description)"))
       return false
-    }
-  }
-
-  /// What people can look for in an entry: texts and the names of files.
-  private static func texts(_ stored: StoredEntry) -> [(place: Int, text: String)] {
-    guard let entry = try? Entry(decoding: stored.bytes[...]) else { return [] }
-    return entry.items.enumerated().compactMap { place, item in
-      guard let body = item.body, let message = try? SchemaMessage(decoding: body, author: entry.key.author),
-        KindRegistry.fits(item.kind, message)
-      else {
-        return nil
-      }
-      switch message.content {
-      case let text as TextKind: return (place, text.body)
-      case let photo as PhotoKind: return (place, photo.file.fileName)
-      case let video as VideoKind: return (place, video.file.fileName)
-      case let file as FileKind: return (place, file.file.fileName)
-      case let voice as VoiceKind: return (place, voice.file.fileName)
-      case let combine as CombineKind: return (place, combine.title + "\n" + combine.summary)
-      case let location as LocationKind:
-        let words = [location.buildingName, location.address].compactMap { $0 }
-        return words.isEmpty ? nil : (place, words.joined(separator: "\n"))
-      default: return nil
-      }
     }
   }
 
@@ -85,7 +66,8 @@ extension StoreActor {
   ) async throws(StoreError) -> [(entry: Entry, cursor: UInt64, places: [Int])] {
     let last = try store.lastCursor
     while try store.isIndexBehind, try store.indexedCursor < last {
-      try store.index(Self.texts)
+      let reader = EntryReader()
+      try store.index(reader.texts, names: reader.names)
       // Writes go first.
       await Task.yield()
     }

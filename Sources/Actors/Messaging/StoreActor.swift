@@ -126,9 +126,7 @@ package actor StoreActor {
             entry.signature, by: entry.key.author, context: Entry.context, channel: channel, log: entry.key.log,
             object: entry.signedPart)
         else { return nil }
-        return StoredEntry(
-          channel: channel, key: entry.key, number: entry.number, lamport: entry.lamport, isHidden: entry.isHidden,
-          isKept: Act.isNeeded(entry), bytes: bytes)
+        return stored(entry, in: channel, isKept: Act.isNeeded(entry), bytes)
       },
       message: { peer, isOwn, id, json in
         (try? SchemaMessage(decoding: json, author: isOwn ? me : peer))?.messageID == id
@@ -190,6 +188,7 @@ package actor StoreActor {
     do {
       let (cursors, isSynced) = try write(writes, isAwaited: writes.contains(where: isAwaited))
       let given = Array(cursors.dropFirst(count))
+      tellActs(writes.dropFirst(count), given)
       if isSynced {
         switchboard.post(.messaging(.persisted(batch: batch, cursors: given)))
       } else {
@@ -266,11 +265,7 @@ package actor StoreActor {
 
   private static func write(_ record: MessagingRecord, isKept: Bool) -> StoreWrite {
     switch record {
-    case .entry(let channel, let entry):
-      .entry(
-        StoredEntry(
-          channel: channel, key: entry.key, number: entry.number, lamport: entry.lamport, isHidden: entry.isHidden,
-          isKept: isKept, bytes: entry.encoded))
+    case .entry(let channel, let entry): .entry(stored(entry, in: channel, isKept: isKept, entry.encoded))
     case .peerMessage(let peer, let id, let json, let isOwn):
       .peerMessage(StoredPeerMessage(peer: peer, isOwn: isOwn, id: id, json: json))
     case .outboxAdd(let message, _):
@@ -312,6 +307,7 @@ package actor StoreActor {
         return MemberRecord(
           peer: member.peer, displayName: name, isOnline: false, incarnation: member.incarnation)
       }
+      try tellWaitingActs(channel)
       switchboard.post(.login(.restored(channel, logs: logs, lamport: lamport, members: members)))
     } catch {
       switchboard.post(.login(.restoreFailed(channel, reason: error.description)))

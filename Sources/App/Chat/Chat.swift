@@ -4,9 +4,9 @@ import ParleyLocalAPI
 
 /// `parley chat`: a conversation at the terminal, or line by line from a script.
 final class Chat {
-  private let client: NodeClient
-  private let channel: String
-  private let ownID: String
+  let client: NodeClient
+  let channel: String
+  let ownID: String
   private let events: Transfer
   private var downloads: [Transfer] = []
   /// How far they are.
@@ -118,7 +118,7 @@ final class Chat {
     if let whyEnded { throw whyEnded }
   }
 
-  private func show(_ lines: [String]) {
+  func show(_ lines: [String]) {
     if let editor { editor.show(lines) } else { for line in lines { Terminal.line(line) } }
   }
 
@@ -270,6 +270,7 @@ final class Chat {
     case .help:
       let width = ChatCommand.entries.map(\.form.count).max() ?? 0
       show(ChatCommand.entries.map { "  \(Help.padded($0.form, to: width))  \($0.meaning)" })
+    case .recall, .edit, .react, .reply, .ids: try change(command)
     case .hand(let isUp):
       _ = try client.call("PUT", ["channels", channel, "hand"], body: ["raised": .bool(isUp)])
       show([Terminal.dim(isUp ? "· your hand is up ✋" : "· your hand is down")])

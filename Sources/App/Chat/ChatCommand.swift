@@ -18,6 +18,12 @@ enum ChatCommand: Equatable {
   case organiser(String)
   /// Shows the own token, or logs in with the one in a file.
   case token(String)
+  /// `message`: nil for the last one that it can be.
+  case recall(message: String?)
+  case edit(message: String?, text: String)
+  case react(message: String?, emoji: String)
+  case reply(message: String?, text: String)
+  case ids(count: Int)
   case help
   case quit
   /// Not understood; says why.
@@ -38,6 +44,11 @@ enum ChatCommand: Equatable {
     Entry(name: "/download", form: "/download FILE", meaning: "get one, by its name or the start of its ID"),
     Entry(name: "/history", form: "/history [N]", meaning: "the last messages again"),
     Entry(name: "/search", form: "/search WORDS", meaning: "messages and files here with all these words"),
+    Entry(name: "/reply", form: "/reply [#ID] TEXT", meaning: "answer a message: the last of somebody else, or #ID"),
+    Entry(name: "/react", form: "/react [#ID] EMOJI", meaning: "put a sign on it"),
+    Entry(name: "/edit", form: "/edit [#ID] TEXT", meaning: "change your last message, or #ID"),
+    Entry(name: "/recall", form: "/recall [#ID]", meaning: "take your last message back, or #ID"),
+    Entry(name: "/ids", form: "/ids [N]", meaning: "the last messages with their IDs"),
     Entry(name: "/verify", form: "/verify PEER [confirm]", meaning: "digits to compare; confirm: they were the same"),
     Entry(name: "/block", form: "/block PEER", meaning: "see and hear nothing of somebody"),
     Entry(name: "/unblock", form: "/unblock PEER", meaning: "end that"),
@@ -83,6 +94,13 @@ enum ChatCommand: Equatable {
       }
     case "/organiser": self = .organiser(rest)
     case "/token": self = .token(rest)
+    case "/ids":
+      if let count = rest.isEmpty ? 20 : Int(rest), (1...1_000).contains(count) {
+        self = .ids(count: count)
+      } else {
+        self = .wrong("/ids N, with N from 1 to 1000")
+      }
+    case "/recall", "/edit", "/react", "/reply": self = Self.deed(name, rest)
     case "/search": self = rest.isEmpty ? .wrong("/search WORDS") : .search(rest)
     case "/block", "/unblock":
       let peer = Self.firstWord(of: rest).word
@@ -97,6 +115,20 @@ enum ChatCommand: Equatable {
       self = peer.isEmpty || text.isEmpty ? .wrong("/tell PEER TEXT") : .tell(peer: peer, text: text)
     default:
       self = .wrong("there is no \(name.escapedLine): see /help, or write // to send a text that starts with /")
+    }
+  }
+
+  /// What is done to a message: one that is named by `#` and the start of its ID, or the last one.
+  private static func deed(_ name: String, _ rest: String) -> ChatCommand {
+    let (first, more) = firstWord(of: rest)
+    let message = first.hasPrefix("#") && first.count > 1 ? String(first.dropFirst()) : nil
+    let text = message == nil ? rest : more
+    switch name {
+    case "/recall": return text.isEmpty ? .recall(message: message) : .wrong("/recall or /recall #ID")
+    case _ where text.isEmpty: return .wrong(entries.first { $0.name == name }!.form)
+    case "/edit": return .edit(message: message, text: text)
+    case "/react": return .react(message: message, emoji: text)
+    default: return .reply(message: message, text: text)
     }
   }
 

@@ -2,6 +2,7 @@
 enum CommandTable {
   static let sections: [(title: String, commands: [Command])] = [
     ("Talk", [chat, send, tell, hand, forward, combine, unpack, history, search, watch]),
+    ("Messages", [reply, edit, recall, react, pin, read, receipts]),
     ("Channels", [create, invite, join, leave, channels, members, attributes, settings, rotate]),
     ("Roles", [role, admin, mute, unmute, remove, ban, unban, transfer, lower, announce, close]),
     ("Files", [share, unshare, media, files, download, downloads]),
@@ -267,7 +268,10 @@ enum CommandTable {
 
   static let history = Command(
     name: "history", arguments: [.init("CHANNEL")],
-    options: [.init(name: "--limit", value: "N", help: "the last N messages, 1 to 10000; 50 when not given")],
+    options: [
+      .init(name: "--limit", value: "N", help: "the last N messages, 1 to 10000; 50 when not given"),
+      .init(name: "--ids", help: "each with its ID before it"),
+    ],
     summary: "show the last messages of a channel",
     examples: [.init("parley history team --limit 10", "the last ten")], run: MessageCommands.history)
 

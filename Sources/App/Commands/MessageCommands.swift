@@ -61,7 +61,7 @@ enum MessageCommands {
     ("--event", "custom"), ("--field", "custom"),
   ]
 
-  private static func fields(_ invocation: Invocation) throws(Failure) -> [JSON.Field] {
+  static func fields(_ invocation: Invocation) throws(Failure) -> [JSON.Field] {
     var fields: [JSON.Field] = []
     for text in invocation.options["--field"] ?? [] {
       let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
@@ -115,7 +115,8 @@ enum MessageCommands {
     let messages = try client.call(
       "GET", ["channels", name, "messages"], query: [("limit", "\(limit)")])
     for message in messages.array ?? [] {
-      Terminal.line(invocation.isJSON ? message.text : Presenter.message(message, isChannelShown: false))
+      let id = invocation.has("--ids") ? (message["message_id"]?.string?.escapedLine ?? "?") + " " : ""
+      Terminal.line(invocation.isJSON ? message.text : id + Presenter.message(message, isChannelShown: false))
     }
   }
 

@@ -19,11 +19,12 @@ enum Presenter {
       place = " to you"
     }
     let who = "\(Terminal.bold(name)) \(Terminal.dim(fingerprint))\(place)"
-    return "\(Terminal.dim(time(json["timestamp"]?.string))) \(who): \(content(json))"
+    return "\(Terminal.dim(time(json["timestamp"]?.string))) \(who): \(content(json))\(state(json["state"]))"
   }
 
   private static func content(_ json: JSON) -> String {
     let type = json["type"]?.string ?? ""
+    if let recalled = json["state"]?["recalled"] { return self.recalled(type, recalled) }
     switch type {
     case "text":
       let body = json["body"]?.string?.escapedText ?? ""
@@ -101,6 +102,7 @@ enum Presenter {
     let place = isChannelShown && !channel.isEmpty ? " in \(channel)" : ""
     switch event.type {
     case "message": return message(data, isChannelShown: isChannelShown)
+    case "message_changed": return change(data, place)
     case "impostor": return impostor(data, place)
     case "token_accepted", "token_refused", "token_expiring": return token(event, place)
     case "member":
@@ -177,6 +179,7 @@ enum Presenter {
     case "handshakes": "too many handshakes"
     case "shares": "too many shared files"
     case "equivocation": "two entries under one number"
+    case "forbidden_acts": "what it may not do to messages"
     default: what?.escapedLine ?? "?"
     }
   }

@@ -71,6 +71,12 @@ package indirect enum JSON: Equatable, Sendable {
     return .object(members)
   }
 
+  /// An object less the member `name`; other values are left alone.
+  package func without(_ name: String) -> JSON {
+    guard case .object(let members) = self else { return self }
+    return .object(members.filter { $0.name != name })
+  }
+
   /// A count of bytes or things. Above 2⁶³ − 1 it is written as a floating-point number, as JavaScript would.
   package static func count(_ value: UInt64) -> JSON {
     if let exact = Int64(exactly: value) { return .integer(exact) }

@@ -143,6 +143,8 @@ struct Fold: Equatable, Sendable {
     sortActs()
   }
 
+  func isModerators(_ order: OrderKey) -> Bool { eras.isOwners(order) || isAdmins(order) }
+
   private func isAdmins(_ order: OrderKey) -> Bool {
     guard let verdict = verdicts[order.author] else { return false }
     guard let last = verdict.ranks.last(where: { $0.governsRank(order) }) else {

@@ -200,6 +200,9 @@ extension Governance {
     folded.voidReason(entry)
   }
 
+  /// Whether its author was owner or admin there.
+  package func isModerators(_ order: OrderKey) -> Bool { folded.isModerators(order) }
+
   /// Whether a hand raised there has been lowered by somebody who may.
   package func isHandLowered(_ order: OrderKey) -> Bool {
     folded.verdicts[order.author]?.lowered.contains { !$0.isBelow(order) } ?? false

@@ -1,3 +1,4 @@
+import ParleyHashing
 import ParleyVocabulary
 
 /// What a message of any kind that people see may carry beside its own members.
@@ -16,7 +17,7 @@ package struct MessageOptions: Equatable, Sendable {
 
   init(from members: [JSONMember]) throws(WireError) {
     ext = members["ext"] == nil ? nil : try members.object("ext")
-    replyTo = members["reply_to"] == nil ? nil : try MessageKey(from: members.object("reply_to"))
+    replyTo = members["reply_to"] == nil ? nil : try MessageKey(from: members.object("reply_to"), in: "reply_to")
   }
 
   package var members: [JSONMember] {
@@ -37,15 +38,18 @@ package struct MessageKey: Hashable, Sendable {
     self.id = id
   }
 
-  init(from members: [JSONMember]) throws(WireError) {
+  init(from members: [JSONMember], in field: String) throws(WireError) {
     guard let sender = PeerID(text: try members.string("sender_id")) else {
-      throw .malformed(field: "reply_to", reason: "its sender_id is not a PeerID")
+      throw .malformed(field: field, reason: "its sender_id is not a PeerID")
     }
     guard let id = MessageID(try members.string("message_id")) else {
-      throw .malformed(field: "reply_to", reason: "its message_id is not 1 to 64 bytes")
+      throw .malformed(field: field, reason: "its message_id is not 1 to 64 bytes")
     }
     self.init(sender: sender, id: id)
   }
+
+  /// 16 bytes to look the message up by: of a store's rows, nothing travels under it.
+  package var digest: [UInt8] { Array(BLAKE2b.hash256(sender.bytes + id.text.utf8).bytes.prefix(16)) }
 
   var json: JSONValue {
     .object([JSONMember("sender_id", .string(sender.text)), JSONMember("message_id", .string(id.text))])

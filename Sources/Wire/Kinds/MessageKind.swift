@@ -37,12 +37,17 @@ package enum KindRegistry {
       StatusKind.self, RaiseHandKind.self, TextKind.self, PhotoKind.self, FileKind.self, VideoKind.self,
       VoiceKind.self, LocationKind.self, CustomKind.self, CombineKind.self, AttributeKind.self,
       TypingKind.self,
-    ] + acts
+    ] + acts + messageActs
 
   /// What governs an owned channel.
   private static let acts: [any MessageKind.Type] = [
     JoinedKind.self, RoleKind.self, LowerHandKind.self, AnnouncementKind.self, CloseKind.self, GenerationKind.self,
     TokenKind.self, OrganiserKind.self,
+  ]
+
+  /// What is done to messages.
+  private static let messageActs: [any MessageKind.Type] = [
+    RecallKind.self, EditKind.self, ReactKind.self, PinKind.self, ReadKind.self,
   ]
 
   static func kind(named type: String) -> (any MessageKind.Type)? { all.first { $0.type == type } }
