@@ -83,7 +83,7 @@ extension Hub {
     let facts = MessageFacts(key: message.key, type: message.kindName, timestamp: message.signedAt)
     let governance = rulebook.governance(of: channel)
     let state = MessageState(
-      of: facts, acts.filter { isShown($0, in: channel) }, ConversationRule(), governance, fault: fault)
+      of: facts, acts.filter { isShown($0, in: channel) }, rule(in: channel), governance, fault: fault)
     return message.after(state, pin: pin)
   }
 
@@ -180,7 +180,14 @@ extension Hub {
       state.withLock { state in
         for message in change.messages { state.media[channel]?.forget(message.reference) }
       }
+      let media = change.messages.flatMap(\.recalledMedia)
+      if !media.isEmpty { recalled.continuation.yield(media) }
     }
+  }
+
+  /// Nobody reports in rooms what they have read.
+  func rule(in channel: ChannelID) -> ConversationRule {
+    ConversationRule(hasReceipts: state.withLock { $0.channels[channel]?.type } != .room)
   }
 
   func pins(in channel: ChannelID) -> [MessageKey] {

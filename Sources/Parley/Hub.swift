@@ -72,6 +72,8 @@ final class Hub: Sendable {
   let rulebook = Rulebook()
   /// Generations made on schedule, for the acts that name them.
   let drawn = AsyncStream.makeStream(of: (ChannelID, GenerationID).self)
+  /// Media that messages announced which were taken back.
+  let recalled = AsyncStream.makeStream(of: [MediaID].self)
   private let trouble: @Sendable (String) -> Void
   private let aborted: @Sendable () -> Void
   let sharesMax: Int
@@ -339,7 +341,7 @@ final class Hub: Sendable {
     _ word: Result<OrganiserWord, TokenRefusal>?, cursor: UInt64, deliveredTo: [PeerID]
   ) -> Message? {
     guard let checked = try? SchemaMessage(decoding: json, author: author), let id = checked.messageID,
-      kind.map({ KindRegistry.fits($0, checked) }) ?? true
+      kind.map({ KindRegistry.fits($0, checked) }) ?? !type(of: checked.content).isHidden
     else {
       state.withLock { $0.malformedCount += 1 }
       return nil

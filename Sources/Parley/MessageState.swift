@@ -75,6 +75,7 @@ extension Message {
     var message = self
     if state.recall != nil {
       message = with(body: .recalled(kind: kindName), json: Self.emptied(json), ext: nil)
+      message.recalledMedia = mediaIDs
     } else if state.content != nil || state.ext != nil {
       message = edited(state.content, state.ext)
     }

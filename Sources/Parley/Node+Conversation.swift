@@ -48,6 +48,7 @@ extension Node {
   public func markRead(_ messages: [MessageReference], in name: ChannelName) async throws(ParleyError) {
     let engine = try await running()
     let joined = try channel(name)
+    guard hub.rule(in: joined.id).hasReceipts else { return }
     var seen: Set<MessageReference> = []
     var unread: [MessageKey] = []
     for reference in messages where reference.sender != peerID && seen.insert(reference).inserted {
@@ -83,7 +84,7 @@ extension Node {
   // MARK: Finding
 
   /// Of several with one key the last that came.
-  private func find(
+  func find(
     _ reference: MessageReference, in joined: Hub.Joined, _ engine: Engine
   ) async throws(ParleyError) -> Message? {
     do throws(StoreError) {
@@ -153,7 +154,7 @@ extension Node {
     }
     acts.append(act)
     var fault: MessageActFault?
-    _ = MessageState(of: facts, acts, ConversationRule(), governance) { if $0.place == act.place { fault = $1 } }
+    _ = MessageState(of: facts, acts, hub.rule(in: joined.id), governance) { if $0.place == act.place { fault = $1 } }
     if case .excluded(let reason) = fault { throw .excluded(joined.name, Exclusion(reason)) }
     return fault.flatMap { DeedRefusal($0, target) }
   }

@@ -27,20 +27,14 @@ extension Node {
     return references
   }
 
-  /// The messages as they are now, in the order asked for. Throws `.noSuchMessage` for the first that is not here.
+  /// The messages as they are now, in the order asked for. Throws `.noSuchMessage` for the first
+  /// that is not here, `.refusedDeed` for one that was taken back.
   func messages(_ references: [MessageReference], in joined: Hub.Joined) async throws(ParleyError) -> [Message] {
     let engine = try await running()
-    var wanted = Set(references)
-    var found: [MessageReference: Message] = [:]
-    try await look(in: joined, engine) { message in
-      let reference = MessageReference(sender: message.sender, id: message.id)
-      // Of a sender's messages with one ID the newest.
-      if wanted.remove(reference) != nil { found[reference] = message }
-      return !wanted.isEmpty
-    }
     var messages: [Message] = []
     for reference in references {
-      guard let message = found[reference] else { throw .noSuchMessage(reference) }
+      guard let message = try await find(reference, in: joined, engine) else { throw .noSuchMessage(reference) }
+      if message.state.recalled != nil { throw .refusedDeed(reference, .recalled) }
       messages.append(message)
     }
     return messages

@@ -137,6 +137,7 @@ public actor Node {
       engine.addTasks(to: &group)
       group.addTask { await self.lifetime(engine) }
       group.addTask { await self.stateGenerations(engine) }
+      group.addTask { await self.dropRecalled(engine) }
       group.addTask { await self.watchToken(engine) }
       group.addTask { await self.fetchBeforehand(engine) }
       await group.waitForAll()
@@ -163,6 +164,7 @@ public actor Node {
     phase = .ended
     engine.tokenAlarm.continuation.finish()
     hub.drawn.continuation.finish()
+    hub.recalled.continuation.finish()
     hub.offers.continuation.finish()
     switchboard.login.post(.loggedOut)
     await engine.settle()

@@ -153,6 +153,8 @@ public struct Message: Sendable, Equatable {
   public internal(set) var state = State.untouched
   /// As its author signed it, milliseconds since 1970; 0 for a message from peer to peer.
   var signedAt: UInt64 = 0
+  /// What it announced before it was taken back.
+  var recalledMedia: [MediaID] = []
 
   public init(
     channel: ChannelName?, id: MessageID, sender: PeerID, senderName: String, timestamp: String, body: Body,
