@@ -90,22 +90,29 @@ extension FileFacts {
 }
 
 extension FileSource {
-  /// Files below a folder as they are now. Throws `.changed` when one is not as it was.
+  /// Files below a folder, and which of them are not as they were: those cannot be read.
   package static func restored(
     in root: String,
     _ expected: [(relative: String, byteCount: UInt64, modifiedNanoseconds: Int64, inode: UInt64)]
-  ) throws(DiskError) -> [FileSource] {
+  ) throws(DiskError) -> (sources: [FileSource], changed: Set<Int>) {
     let folder = try OpenFolder(root)
     var sources: [FileSource] = []
+    var changed: Set<Int> = []
     sources.reserveCapacity(expected.count)
-    for file in expected {
-      let facts = try folder.facts(file.relative)
-      guard facts.isAs(file.byteCount, file.modifiedNanoseconds, file.inode) else {
-        throw .changed(path: root + "/" + file.relative)
+    for (index, file) in expected.enumerated() {
+      var facts: FileFacts?
+      do throws(DiskError) { facts = try folder.facts(file.relative) } catch {
+        guard error.isOfAFileThatIsGone else { throw error }
       }
-      sources.append(FileSource(root: root, relative: file.relative, facts: facts))
+      if facts?.isAs(file.byteCount, file.modifiedNanoseconds, file.inode) != true {
+        changed.insert(index)
+        // As it was: what stands there now is something else, and is not read.
+        facts = FileFacts(
+          byteCount: file.byteCount, modifiedNanoseconds: file.modifiedNanoseconds, inode: file.inode, device: 0)
+      }
+      sources.append(FileSource(root: root, relative: file.relative, facts: facts!))
     }
-    return sources
+    return (sources, changed)
   }
 }
 

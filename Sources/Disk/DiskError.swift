@@ -48,6 +48,14 @@ public enum DiskError: Error, Equatable, Sendable, CustomStringConvertible {
     }
   }
 
+  /// Nothing stands there, or something that is no file any more.
+  var isOfAFileThatIsGone: Bool {
+    switch self {
+    case .noSuchFile, .notARegularFile, .notAFolder: true
+    default: false
+    }
+  }
+
   /// What happened, without saying where.
   package var reason: String {
     switch self {

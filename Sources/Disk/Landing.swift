@@ -166,7 +166,9 @@ package final class Landing {
     switch part {
     case .file(_, let box): mark.put(on: box.descriptor.number)
     case .folder(let folder):
-      for file in folder.files.indices where folder.files[file].isBegun && !folder.isMarked[file] {
+      // What was begun under another choice and is not wanted now has no place in this one.
+      for file in folder.files.indices
+      where folder.files[file].isWanted && folder.files[file].isBegun && !folder.isMarked[file] {
         if let number = try? folder.number(of: file) { mark.put(on: number) }
       }
     }

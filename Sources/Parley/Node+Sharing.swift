@@ -126,8 +126,8 @@ extension Node {
     }
   }
 
-  /// Files and folders shared or downloaded in earlier runs that are still as they were are served again; of others
-  /// people are told.
+  /// Files and folders shared or downloaded in earlier runs that are still as they were are served again, of folders
+  /// those files; of others people are told.
   func restoreShares(_ engine: Engine, in joined: Hub.Joined) async {
     guard let shares = try? await engine.store.shares(in: joined.id), !shares.isEmpty else { return }
     let thread = ThreadExecutor()
@@ -135,7 +135,9 @@ extension Node {
     let disk = DiskActor(executor: thread)
     for share in shares {
       do throws(DiskError) {
-        if let file = try await disk.restore(share) { switchboard.media.post(.hold(file, joined.id)) }
+        guard let file = try await disk.restore(share) else { continue }
+        switchboard.media.post(.hold(file, joined.id))
+        for path in file.changedPaths { hub.take(.trouble(ParleyError.sourceChanged(path: path).description)) }
       } catch {
         hub.take(.trouble(ParleyError.sourceChanged(path: error.path).description))
       }

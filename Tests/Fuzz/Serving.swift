@@ -31,7 +31,7 @@ public func fuzz(_ data: UnsafePointer<UInt8>, _ count: Int) -> CInt {
         precondition(read.offset + UInt64(read.byteCount) <= UInt64(file.count), "no read past the end")
         reads.append(read)
       case .reply(_, _, .block(let bytes)): precondition(!bytes.isEmpty, "a block has bytes")
-      case .reply, .sourceChanged, .wake: break
+      case .reply, .sourceChanged, .fileChanged, .wake: break
       }
     }
     check(machine)

@@ -5,7 +5,7 @@ import os
 import subprocess
 import time
 
-from harness import LONG, MIB, PARLEY, Lan, expect
+from harness import LONG, MIB, PARLEY, Lan, eventually, expect
 from test_landing import pair, parts, share_with
 
 
@@ -19,6 +19,37 @@ def fill(root, files):
 def tree(root):
     return {str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in root.rglob("*") if path.is_file()}
+
+
+def test_a_file_of_a_folder_that_changes_takes_only_itself_out():
+    with Lan(3) as lan:
+        ana, ben = pair(lan)
+        trip = lan.folder / "trip"
+        fill(trip, {"notes.txt": b"first", "one.jpg": os.urandom(3 * MIB), "two.jpg": os.urandom(2 * MIB)})
+        (media,) = ana.share("garden", trip)
+        share_with(ana, ben, media)
+        (trip / "notes.txt").write_bytes(b"second, and longer")
+
+        def fetched(node, name):
+            path = lan.folder / name
+            node.cli("download", media, "--only", "one.jpg", "--only", "two.jpg", "-o", str(path))
+            return tree(path)
+
+        expected = {name: digest for name, digest in tree(trip).items() if name != "notes.txt"}
+        # Who wants all of it fetches the rest, and is told why that is not all.
+        said = ben.run("download", media, "-o", str(lan.folder / "all"), json_lines=False)
+        expect(said.returncode != 0 and b"changed" in said.stderr, f"Ben is told why: {said}")
+        expect("notes.txt changed" in ana.log_text(), "Ana is told which file changed")
+        expect(fetched(ben, "some") == expected, "the rest is served on")
+        # After a restart, too, before anybody has asked.
+        ben.stop()
+        ana.stop()
+        ana.start()
+        cem = lan.node("Cem", host=3)
+        cem.join("garden")
+        share_with(ana, cem, media)
+        eventually(lambda: ana.log_text().count("notes.txt changed") == 2, 30, "Ana is told again")
+        expect(fetched(cem, "some of it again") == expected, "and serves the rest")
 
 
 def test_a_folder_with_all_kinds_of_things_in_it():

@@ -110,7 +110,7 @@ private struct Reading {
           effects += machine.handle(.readDone(read.id, bytes), at: now)
           effects += machine.handle(.drained(read.peer, queuedByteCount: 0), at: now)
         case .wake(let instant): wake = instant
-        case .reply, .sourceChanged: continue
+        case .reply, .sourceChanged, .fileChanged: continue
         }
       }
       now = max(wake ?? now, now + .milliseconds(1))

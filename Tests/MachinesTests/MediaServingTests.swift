@@ -17,6 +17,18 @@ private func want(_ peer: PeerID, _ number: UInt64, _ index: Int, count: Int = 1
   .requested(peer, number, .block(film.id, file: 0, index: index, count: count), isMember: true)
 }
 
+/// Of files with one piece each.
+private func folder(of byteCounts: Int...) -> ServedMedia {
+  let fixtures = byteCounts.map { MediaFixture(byteCount: $0) }
+  let files = fixtures.enumerated().map { index, fixture in
+    MediaManifest.File(
+      path: ["\(index)"], byteCount: UInt64(fixture.bytes.count), root: fixture.served.manifest.files[0].root)
+  }
+  return ServedMedia(
+    manifest: try! MediaManifest(files: files, mimeType: "inode/directory"),
+    pieceHashes: fixtures.map(\.hashes))
+}
+
 extension [ServingEffect] {
   fileprivate var reads: [ServedRead] { compactMap { if case .read(let read) = $0 { read } else { nil } } }
   fileprivate var blocks: [UInt64] {
@@ -192,6 +204,46 @@ private func bytes(_ read: ServedRead) -> [UInt8] {
     #expect(machine.handle(want(ana, 2, 0), at: t0) == [.reply(ana, 2, .refused(.changed))])
     _ = machine.handle(.shared(film.served), at: t0)
     #expect(machine.handle(want(ana, 3, 0), at: t0).reads.count == 1)
+  }
+
+  /// A folder in use: what was edited goes, the rest stays.
+  @Test func aChangedFileOfAFolderEndsOnlyItsOwnServing() {
+    let files = folder(of: 3 * block, 2 * block, block)
+    var machine = ServingMachine()
+    _ = machine.handle(.shared(files), at: t0)
+    func ask(_ number: UInt64, file: Int) -> [ServingEffect] {
+      machine.handle(
+        .requested(ana, number, .block(files.manifest.id, file: file, index: 0, count: 1), isMember: true), at: t0)
+    }
+    let first = ask(0, file: 1).reads
+    #expect(
+      machine.handle(.readFailed(first[0].id, .changed), at: t0)
+        == [.fileChanged(files.manifest.id, file: 1), .reply(ana, 0, .refused(.changed))])
+    #expect(ask(1, file: 1) == [.reply(ana, 1, .refused(.unknown))])
+    #expect(ask(2, file: 0).reads.count == 1 && ask(3, file: 2).reads.count == 1)
+    var holding = PieceSet(pieceCount: 3)
+    holding.insert(0)
+    holding.insert(2)
+    #expect(
+      machine.handle(.requested(ben, 0, .have(files.manifest.id, first: 0), isMember: true), at: t0)
+        == [.reply(ben, 0, .holding(count: 3, first: 0, bitmap: holding.bytes[...]))])
+  }
+
+  @Test func aFolderOfWhichEveryFileChangedIsRefused() {
+    let files = folder(of: block, block)
+    var machine = ServingMachine()
+    _ = machine.handle(.shared(files), at: t0)
+    var told: [ServingEffect] = []
+    for file in 0..<2 {
+      let read = machine.handle(
+        .requested(ana, UInt64(file), .block(files.manifest.id, file: file, index: 0, count: 1), isMember: true), at: t0
+      ).reads[0]
+      told += machine.handle(.readFailed(read.id, .changed), at: t0)
+    }
+    #expect(told.contains(.fileChanged(files.manifest.id, file: 0)) && told.contains(.sourceChanged(files.manifest.id)))
+    #expect(
+      machine.handle(.requested(ana, 9, .have(files.manifest.id, first: 0), isMember: true), at: t0)
+        == [.reply(ana, 9, .refused(.changed))])
   }
 
   @Test func aLostPeerGetsNothingAndOwesNothingWhenItComesBack() {

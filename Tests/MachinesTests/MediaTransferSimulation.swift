@@ -236,7 +236,7 @@ extension MediaTransferSimulation {
       case .reply(_, let number, let reply): answer(peer, number, reply)
       case .read(let read):
         plan(.init(microseconds: Int64(100 + dice.below(400))), .read(peer, epoch: sources[peer]!.epoch, read))
-      case .sourceChanged: break
+      case .sourceChanged, .fileChanged: break
       case .wake(let at): plan(at - now, .servingWoke(peer))
       }
     }

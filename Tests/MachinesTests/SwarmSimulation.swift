@@ -256,7 +256,7 @@ extension SwarmSimulation {
       switch effect {
       case .reply(let peer, let id, let reply): answer(number, numbers[peer]!, id, reply)
       case .read(let read): plan(.init(microseconds: 100), .read(number, read))
-      case .sourceChanged: break
+      case .sourceChanged, .fileChanged: break
       case .wake(let at): plan(at - now, .served(number, .woke))
       }
     }

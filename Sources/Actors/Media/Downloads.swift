@@ -305,8 +305,17 @@ extension MediaActor {
           askHolders(current.channel, [current.id])
         }
         wake(now + DownloadRule.askAgain)
-      } else if current.wanted.isEmpty, !current.machine.isFinished {
+      } else if current.machine.isFinished {
+        continue
+      } else if current.wanted.isEmpty {
         fail(tag, .noSource(current.lastFault))
+      } else if case .refused(.changed)? = current.lastFault {
+        // The rest of a folder was fetched: of what changed nobody will have more.
+        if current.machine.lacksSource {
+          fail(tag, .noSource(current.lastFault))
+        } else {
+          wake(now + DownloadRule.askAgain)
+        }
       }
     }
   }
@@ -419,7 +428,8 @@ extension MediaActor {
       guard let id = downloads[tag]?.id, case .copying? = downloads[tag]?.way else { return }
       landDisk.post(.abort(tag))
       downloads[tag]!.partName = nil
-      sourceChanged(id)
+      // Of a folder the rest may still be what it was; whoever asks for what is not is told so then.
+      if held[id]?.manifest.isFolder != true { sourceChanged(id) }
       startOnNetwork(tag)
     case .landed(let tag, let path, let sources): landed(tag, path, sources)
     case .failed(let tag, let error): fail(tag, .disk(error))

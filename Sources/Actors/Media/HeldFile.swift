@@ -13,15 +13,20 @@ package struct HeldFile: Sendable {
   /// Of each file of the manifest, in its order.
   package let hashes: [[Hash32]]
   package let sources: [FileSource]
+  /// Files of a folder that are not what they were, so that nothing of them is served.
+  let changed: Set<Int>
   let layout: MediaLayout
 
-  package init(path: String, manifest: MediaManifest, hashes: [[Hash32]], sources: [FileSource]) {
+  package init(
+    path: String, manifest: MediaManifest, hashes: [[Hash32]], sources: [FileSource], changed: Set<Int> = []
+  ) {
     precondition(
       manifest.files.count == hashes.count && hashes.count == sources.count, "each file has hashes and a place")
     self.path = path
     self.manifest = manifest
     self.hashes = hashes
     self.sources = sources
+    self.changed = changed
     layout = MediaLayout(manifest)
   }
 
@@ -35,6 +40,16 @@ package struct HeldFile: Sendable {
     self.init(
       path: scanned.path, manifest: manifest, hashes: scanned.files.map(\.pieceHashes),
       sources: scanned.files.map(\.source))
+  }
+
+  package var changedPaths: [String] { changed.sorted().map { sources[$0].path } }
+
+  var served: ServingEvent {
+    let served = ServedMedia(manifest: manifest, pieceHashes: hashes)
+    guard !changed.isEmpty else { return .shared(served) }
+    var holding = PieceSet(pieceCount: layout.pieceCount)
+    for file in sources.indices where !changed.contains(file) { layout.pieces(of: file).forEach { holding.insert($0) } }
+    return .partShared(served, holding: holding)
   }
 
   /// Of the first file.
@@ -67,8 +82,8 @@ extension HeldFile {
     return writer.bytes
   }
 
-  /// Looks at every file: throws `.changed` when one is no longer what it was, nil when what was stored does not hang
-  /// together. Blocks.
+  /// Looks at every file: throws `.changed` when none is what it was, nil when what was stored does not hang together.
+  /// Blocks.
   init?(restoring stored: StoredShare) throws(DiskError) {
     guard let manifest = try? MediaManifest(decoding: stored.manifest), manifest.id == stored.id,
       let hashes = Self.split(stored.pieceHashes, manifest)
@@ -85,9 +100,10 @@ extension HeldFile {
     let expected = zip(manifest.files, members).map { file, member in
       (member.relative, file.byteCount, member.modifiedNanoseconds, member.inode)
     }
+    let restored = try FileSource.restored(in: stored.path, expected)
+    guard restored.changed.count < expected.count else { throw .changed(path: stored.path) }
     self.init(
-      path: stored.path, manifest: manifest, hashes: hashes,
-      sources: try FileSource.restored(in: stored.path, expected))
+      path: stored.path, manifest: manifest, hashes: hashes, sources: restored.sources, changed: restored.changed)
   }
 
   /// One list a file.

@@ -140,7 +140,7 @@ package actor MediaActor {
     if held[id]?.sources != file.sources {
       held[id] = file
       serveDisk.post(.forget(id))
-      serve(.shared(ServedMedia(manifest: file.manifest, pieceHashes: file.hashes)))
+      serve(file.served)
     }
     heldIn[id, default: []].insert(channel)
     step(.held(id, channel))
@@ -166,6 +166,14 @@ package actor MediaActor {
       .trouble(
         "\(file.path.escapedLine) changed or is gone since it was shared or downloaded, and is no longer served: "
           + "share it again"))
+  }
+
+  private func fileChanged(_ id: MediaID, _ file: Int) {
+    guard let folder = held[id] else { return }
+    switchboard.notices(
+      .trouble(
+        "\(folder.sources[file].path.escapedLine) changed or is gone since it was shared or downloaded, and is no "
+          + "longer served; the rest of its folder is: share it again"))
   }
 
   private func closed(_ channel: ChannelID) {
@@ -299,6 +307,7 @@ package actor MediaActor {
         answers!.messages.append(.reply(number, reply))
       case .read(let read): self.read(read)
       case .sourceChanged(let id): sourceChanged(id)
+      case .fileChanged(let id, let file): fileChanged(id, file)
       case .wake(let instant):
         servingWakeAt = instant
         wake(instant)

@@ -194,6 +194,8 @@ extension DownloadMachine {
       suspects[piece] = SuspectPiece(held, helper: helper)
       return pumpAll()
     }
+    // What it holds may change many times: of a folder in use one file after the other.
+    if held.helper == nil { sources[held.source]?.falseClaimCount = 0 }
     let place = layout!.place(of: piece)
     effects.append(.write(piece: piece, file: place.file, offset: place.offset, held.bytes))
     for liar in suspects.removeValue(forKey: piece)?.liars(against: held.bytes) ?? [] {

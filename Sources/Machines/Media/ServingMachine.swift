@@ -252,8 +252,19 @@ extension ServingMachine {
 
   private mutating func readFailed(_ id: UInt64, _ reason: MediaRefusal) {
     guard let reading = endReading(id) else { return }
-    if reason == .changed, shelves[reading.read.media] != nil, changed.insert(reading.read.media).inserted {
-      effects.append(.sourceChanged(reading.read.media))
+    let (media, file) = (reading.read.media, reading.read.file)
+    guard reason == .changed, let shelf = shelves[media], !changed.contains(media) else {
+      return refuse(reading, reason)
+    }
+    guard let holding = shelf.holding(without: file) else {
+      changed.insert(media)
+      effects.append(.sourceChanged(media))
+      return refuse(reading, reason)
+    }
+    if holding != shelf.holding {
+      shelves[media]!.holding = holding
+      effects.append(.fileChanged(media, file: file))
+      tellListeners(of: media) { _ in true }
     }
     refuse(reading, reason)
   }

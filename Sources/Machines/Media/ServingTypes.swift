@@ -26,6 +26,8 @@ package enum ServingEffect: Equatable, Sendable {
   case read(ServedRead)
   /// The source file is no longer what was shared: tell its sharer. It is refused from now on.
   case sourceChanged(MediaID)
+  /// One file of several: the others are served.
+  case fileChanged(MediaID, file: Int)
   case wake(at: Instant)
 }
 
@@ -44,6 +46,14 @@ struct Shelf {
   let served: ServedMedia
   /// Nil: all of it.
   var holding: PieceSet?
+
+  /// Nil when nothing is left.
+  func holding(without file: Int) -> PieceSet? {
+    var left = holding ?? PieceSet(pieceCount: served.layout.pieceCount)
+    if holding == nil { left.insertAll() }
+    served.layout.pieces(of: file).forEach { left.remove($0) }
+    return left.count > 0 ? left : nil
+  }
 }
 
 /// A peer that asks, and what is on the way to it.
