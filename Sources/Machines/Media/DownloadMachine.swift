@@ -262,20 +262,6 @@ extension DownloadMachine {
     lookAgain()
   }
 
-  /// Nothing is on the way, and nobody who is asked has anything of what is missing.
-  package var lacksSource: Bool {
-    guard layout != nil, missing.count > 0, blocksInFlight == 0, inHand.isEmpty else { return false }
-    return sources.values.allSatisfy { source in
-      guard source.isHoldingKnown, !source.holdsAll else { return false }
-      var hasSome = false
-      missing.visit(offered: source.part) { _ in
-        hasSome = true
-        return false
-      }
-      return !hasSome
-    }
-  }
-
   /// Something may be free of which a source was known to have nothing.
   mutating func lookAgain() {
     for peer in order {
