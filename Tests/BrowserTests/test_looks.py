@@ -84,7 +84,7 @@ def test_accessible_dialogs(stage):
     if not page.has(".panel-foot button"):
         page.one("button[aria-label=Members]").click()
     for width, dark in [(1200, False), (1200, True), (360, False)]:
-        page.emulate(width, 800 if width > 400 else 640, dark=dark)
+        page.emulate(width, 800 if width > 400 else 640, dark=dark, reduced=True)
         mode = f"{width}-{'dark' if dark else 'light'}"
         for name, button, text in [("person", "button[aria-label='More about Max']", None),
                                    ("invite", ".panel-foot button", "Invite"), ("doctor", ".state-line", None),

@@ -81,7 +81,8 @@ export class Composer {
     this.answered.hidden = message === null
     if (!message) return this.answered.replaceChildren()
     this.answered.replaceChildren(
-      el("span", { class: "quoted" }, t(isEdit ? "editing" : "answering") + " ", nameOf(message.sender.display_name, "name"), ": ",
+      el("span", { class: "quoted" }, t(isEdit ? "editing" : "answering") + " ",
+        nameOf(message.sender.display_name, "name"), ": ",
         el("bdi", { text: kindLine(message).slice(0, 120) })),
       el("button", { type: "button", class: "icon small", "aria-label": t(isEdit ? "editNot" : "answerNot"),
         title: t(isEdit ? "editNot" : "answerNot"), onclick: () => {

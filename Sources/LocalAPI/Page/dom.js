@@ -39,7 +39,8 @@ export function recognitionMark(recognition, t) {
   const word = recognition?.organiser_name
   if (word) {
     const role = recognition.organiser_role ? ` (${cleanName(recognition.organiser_role)})` : ""
-    return el("span", { class: "mark good", title: t("organiserMeans") }, "✓ ", el("bdi", { text: cleanName(word) + role }))
+    return el("span", { class: "mark good", title: t("organiserMeans") }, "✓ ",
+      el("bdi", { text: cleanName(word) + role }))
   }
   if (recognition?.token && recognition.token !== "valid") {
     return el("span", { class: "mark warning", title: t("noTokenMeans"), text: t("noToken") })

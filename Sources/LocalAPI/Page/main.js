@@ -81,7 +81,8 @@ const banner = el("p", { class: "banner", role: "status", hidden: true })
 const empty = el("div", { class: "empty", hidden: true }, el("p", { text: t("noChannels") }),
   el("p", {}, el("button", { type: "button", class: "primary", text: t("joinChannel"), onclick: () => join() })))
 const announcement = new Announcement()
-const main = el("main", { class: "room" }, header, banner, announcement.element, empty, timeline.element, composer.element)
+const main = el("main", { class: "room" }, header, banner, announcement.element, empty, timeline.element,
+  composer.element)
 
 function panelButton(name, sign) {
   return el("button", {

@@ -78,12 +78,14 @@ function showHolders(room, message) {
     const hasRead = message.state?.read_by?.some((deed) => deed.operator_id === id)
     const has = message.delivered_to.includes(id)
     return el("li", {}, nameOf(member?.display_name ?? "", "name"), " ",
-      el("span", { class: "fingerprint", text: fingerprint(id) }), " — ", t(hasRead ? "hasRead" : has ? "has" : "hasNot"))
+      el("span", { class: "fingerprint", text: fingerprint(id) }), " — ",
+      t(hasRead ? "hasRead" : has ? "has" : "hasNot"))
   })
   openDialog({ text: t("whoHas"), close: t("close") }, "small", el("ul", { class: "plain-list" }, rows))
 }
 
 function body(room, message) {
+  if (message.remote_url) return kindBody(message)
   switch (message.type) {
     case "text": return [text(message.body)]
     case "photo": return [pictureButton(room, message), caption(message), ...fileActions(room, message)]

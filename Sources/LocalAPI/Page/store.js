@@ -7,9 +7,10 @@ const HISTORY_MORE = 100
 const HISTORY_JUMP = 2_000
 const TAIL = 200
 const UNREAD_MAX = 99
-// Milliseconds for which somebody is shown as writing, and after which it is said again.
-const TYPING = 6_000
-const TYPING_AGAIN = 3_000
+// Milliseconds for which somebody is shown as writing though the node never says that it is over, and after which our
+// own writing is told again.
+const TYPING = 60_000
+const TYPING_AGAIN = 3_100
 
 /** Kept between visits; a browser may refuse to. */
 export const memory = {
@@ -408,6 +409,13 @@ class Store extends EventTarget {
 
   #typedAt = 0
 
+  /** We have said it: what is written next is told anew. */
+  wrote(room) {
+    if (room.kind !== "c" || this.#typedAt === 0) return
+    this.#typedAt = 0
+    call("PUT", ["channels", room.id, "typing"], { body: { typing: false } }).catch(() => null)
+  }
+
   /** We write: told at most every few seconds. */
   writing(room) {
     if (room.kind !== "c" || Date.now() - this.#typedAt < TYPING_AGAIN) return
@@ -516,6 +524,7 @@ class Store extends EventTarget {
   async send(room, text) {
     const answered = room.answered
     room.answered = null
+    this.wrote(room)
     const pending = {
       text, answered, state: "sending", messageID: null, error: "", deliveredTo: new Set(), at: new Date(),
     }

@@ -251,4 +251,7 @@ export default {
   reactWith: (sign) => `Mit ${sign} reagieren`,
   play: "Abspielen",
   filmAway: "Dieser Browser kann es nicht abspielen, oder niemand hier hat es.",
+  unpack: "Nachrichten zeigen",
+  unpackedMeans: "So sagt es, wer sie zusammengestellt hat: Nichts beweist, wer sie schrieb.",
+  remote: "Eine Datei anderswo",
 }

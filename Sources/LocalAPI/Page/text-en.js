@@ -251,4 +251,7 @@ export default {
   reactWith: (sign) => `React with ${sign}`,
   play: "Play",
   filmAway: "This browser cannot play it, or nobody present has it.",
+  unpack: "Show the messages",
+  unpackedMeans: "As whoever put them together says: nothing proves who wrote them.",
+  remote: "A file elsewhere",
 }

@@ -247,4 +247,7 @@ export default {
   reactWith: (sign) => `回应 ${sign}`,
   play: "播放",
   filmAway: "此浏览器无法播放，或在场的人都没有它。",
+  unpack: "显示消息",
+  unpackedMeans: "以下由合并者提供，无法证明出自谁手。",
+  remote: "其他位置的文件",
 }
