@@ -185,6 +185,25 @@ def test_a_film_plays_in_the_page(stage):
     max_.browser.gone("dialog")
 
 
+def test_a_voice_message_plays_in_the_page(stage):
+    ana, max_ = stage.people[:2]
+    voice = stage.folder / "voice.ogg"
+    made = shutil.which("ffmpeg") and subprocess.run(
+        ["ffmpeg", "-loglevel", "error", "-f", "lavfi", "-i", "sine=duration=3", "-c:a", "libopus", "-y", str(voice)],
+        capture_output=True, text=True)
+    if not made or made.returncode != 0:
+        raise Skip("needs ffmpeg with Opus")
+    ana.cli("share", "garden", str(voice), "--as", "voice")
+    max_.browser.wait(".row audio")
+    max_.browser.wait(".row .caption", "Voice message")
+    max_.browser.run("document.querySelector('.row audio').load()")
+    max_.browser.run("document.querySelector('.row audio').preload = 'metadata'")
+    eventually(lambda: max_.browser.run("""
+      const sound = document.querySelector('.row audio')
+      return sound.readyState >= 1 && Math.round(sound.duration) === 3"""), 20, "the voice can be played")
+    max_.shot("54-voice")
+
+
 def test_hands_keep_their_order_over_a_reload(stage):
     ana, max_ = stage.people[:2]
     mia = stage.person("Aaron")
