@@ -50,6 +50,8 @@ def run(name, test, stage):
             try:
                 if person.browser and person.browser.is_open:
                     person.shot("failed-" + "".join(filter(str.isalnum, f"{name}-{person.name}"))[:60])
+                    # What was left open does not stand in the way of the next.
+                    person.browser.run("for (const dialog of document.querySelectorAll('dialog')) dialog.close()")
             except (Failure, OSError):
                 pass
         return "FAIL", f"{name} at {where}: {error}"

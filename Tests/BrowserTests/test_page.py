@@ -185,7 +185,7 @@ def test_who_is_who(stage):
     ana.browser.one(".rooms button", "Max").click()
     ana.browser.one(".room-actions button", "Verify").click()
     ana.browser.wait("dialog .code")
-    code = ana.browser.one("dialog .code").text.replace(" ", "")
+    code = eventually(lambda: ana.browser.one("dialog .code").text, 20, "the digits are shown").replace(" ", "")
     other = stage.people[1].call("GET", f"/v1/peers/{ana.peer_id}/verification")[1]["code"].replace(" ", "")
     expect(code == other and len(code) == 30, f"Ana sees {code}, Max {other}")
     ana.browser.one("dialog button", "We see the same").click()

@@ -167,7 +167,7 @@ function showHeader() {
   const isChannel = room?.kind === "c"
   hand.hidden = !isChannel
   who.hidden = isChannel
-  pins.hidden = !isChannel
+  pins.hidden = !isChannel || !store.hasDeeds
   for (const name of ["members", "files"]) panelButtons[name].hidden = !isChannel
   if (!room) return subtitle.replaceChildren()
   if (isChannel) {

@@ -40,7 +40,7 @@ export function messageRow(room, message, before) {
         ...(message.reply_to ? [quote(room, message.reply_to)] : []), ...body(room, message),
         reactions(room, message)].filter(Boolean)),
       el("p", { class: "meta" }, ...(message.state?.recalled ? [] : [replyButton(room, message),
-        room.kind === "c" && moreButton(room, message), ...stateMarks(room, message)]),
+        room.kind === "c" && store.hasDeeds && moreButton(room, message), ...stateMarks(room, message)]),
         el("time", { datetime: date.toISOString(), title: fullTimeOf(date), text: timeOf(date) }), " ", status)))
   row.status = status
   updateRow(row, room, message)

@@ -104,6 +104,7 @@ class Store extends EventTarget {
     // What is looked at comes first.
     const rooms = this.sorted.sort((a, b) => (b === first) - (a === first))
     if (first) await this.loadRoom(first)
+    if (first?.kind === "c") this.lookForDeeds(first)
     this.current = null
     this.open(first)
     await Promise.all(rooms.filter((room) => room !== first).map((room) => this.loadRoom(room)))
@@ -125,6 +126,17 @@ class Store extends EventTarget {
     room.isLoaded = true
     this.countUnread(room)
     this.tell("messages", { room, isReset: true })
+  }
+
+  // Whether this node changes messages that were said; an older one does not.
+  hasDeeds = true
+
+  async lookForDeeds(room) {
+    try { await call("GET", ["channels", room.id, "pins"]) } catch (error) {
+      this.hasDeeds = error.code !== "no_route"
+    }
+    if (!this.hasDeeds) this.tell("messages", { room, isReset: true })
+    this.tell("rooms")
   }
 
   async loadMembers(room) {
