@@ -19,10 +19,11 @@ extension HTTPTests {
       return operations
     }
 
-    @Test func whatIsDescribedIsThere() throws {
+    @Test func everyAddressIsDescribedAndNoOther() throws {
       let (described, routes) = (try described(), Set(Router.addresses))
-      #expect(described.count > 50)
+      #expect(described.count > 60)
       #expect(described.subtracting(routes).sorted() == [], "described, and not there")
+      #expect(routes.subtracting(described).sorted() == [], "there, and not described")
     }
 
     @Test func theDescriptionIsServed() async throws {
