@@ -7,6 +7,7 @@ import ParleySockets
 import ParleyStore
 import ParleyTransport
 import ParleyVocabulary
+import ParleyWire
 
 /// The actors of a running node and their threads.
 final class Engine: Sendable {
@@ -75,7 +76,8 @@ final class Engine: Sendable {
       store = try await StoreActor.open(
         path: profile.storePath, me: profile.identity.peerID,
         channels: ((try? profile.loadChannels()) ?? []).map(\.id), keys: profile.restKeys,
-        retention: Retention(days: settings.historyDays, entryCountMax: settings.historyEntryCountMax),
+        retention: Retention(
+          days: settings.historyDays, entryCountMax: settings.historyEntryCountMax, renewingKind: EditKind.code),
         executor: storeThread, switchboard: switchboard, wake: { alarms.wake(2, at: $0) },
         wakeIndexing: { alarms.wake(3, at: $0) })
       let outbox = try await store.outbox()

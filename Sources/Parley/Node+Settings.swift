@@ -1,6 +1,7 @@
 import ParleyActors
 import ParleyStore
 import ParleyVocabulary
+import ParleyWire
 
 /// What the user wishes of channels and people. Kept on this node; nobody else learns of it.
 extension Node {
@@ -43,6 +44,6 @@ extension Node {
         channel,
         Retention(
           days: wished.historyDays ?? settings.historyDays,
-          entryCountMax: wished.historyEntryCountMax ?? settings.historyEntryCountMax)))
+          entryCountMax: wished.historyEntryCountMax ?? settings.historyEntryCountMax, renewingKind: EditKind.code)))
   }
 }

@@ -5,10 +5,13 @@ package struct Retention: Sendable, Equatable {
   /// Since when an entry is here, by the store's age clock.
   package var days: Int
   package var entryCountMax: Int
+  /// What an author does to a message with acts of this kind keeps it as long as the act.
+  package var renewingKind: UInt64?
 
-  package init(days: Int, entryCountMax: Int) {
+  package init(days: Int, entryCountMax: Int, renewingKind: UInt64? = nil) {
     self.days = days
     self.entryCountMax = entryCountMax
+    self.renewingKind = renewingKind
   }
 }
 
@@ -40,11 +43,13 @@ extension Store {
     let cutoff = age - Int64(retention.days) * 24 * 3_600 * 1_000
     return try committing { () throws(StoreError) in
       var out = Outdated(countMax: countMax)
+      out.renewal = retention.renewingKind.map { (row, $0, cutoff) }
+      out.renewed = try renewed(out.renewal)
       if excess > 0 { try findSurplus(row, excess, &out) }
       if !out.isFull { try findOld(row, before: cutoff, &out) }
       var step = PruneStep(isDone: !out.isFull)
       for (place, target) in out.targets.sorted(by: { $0.key.key < $1.key.key }) {
-        try remove(place, through: target, countMax: countMax, &step)
+        try remove(place, through: target, out, &step)
       }
       return step
     }
@@ -55,6 +60,9 @@ extension Store {
     let countMax: Int
     var count = 0
     var targets: [LogPlace: UInt64] = [:]
+    /// Entries below their log's floor that stay for what was done to them since.
+    var renewed: Set<UInt64> = []
+    var renewal: (channel: Int64, kind: UInt64, cutoff: Int64)?
     var isFull: Bool { count >= countMax }
 
     init(countMax: Int) { self.countMax = countMax }
@@ -70,11 +78,11 @@ extension Store {
     var found = out
     try database.each(
       """
-      SELECT author, instance, number, hidden FROM entries WHERE channel = ?
+      SELECT author, instance, number, hidden, cursor FROM entries WHERE channel = ?
       ORDER BY lamport, author, instance, number
       """, [.integer(channel)]
     ) { (row) throws(StoreError) in
-      let isKept = row.integer(3) == 2
+      let isKept = row.integer(3) == 2 || found.renewed.contains(row.bits(4))
       guard let (place, number, isCounted) = try self.removable(row, isKept: isKept, channel) else { return true }
       found.add(place, number)
       left -= isCounted ? 1 : 0
@@ -86,11 +94,11 @@ extension Store {
   private func findOld(_ channel: Int64, before cutoff: Int64, _ out: inout Outdated) throws(StoreError) {
     var found = out
     try database.each(
-      "SELECT author, instance, number, stored_at, hidden FROM entries WHERE channel = ? ORDER BY cursor",
+      "SELECT author, instance, number, stored_at, hidden, cursor FROM entries WHERE channel = ? ORDER BY cursor",
       [.integer(channel)]
     ) { (row) throws(StoreError) in
       guard row.integer(3) < cutoff else { return false }
-      let isKept = row.integer(4) == 2
+      let isKept = row.integer(4) == 2 || found.renewed.contains(row.bits(5))
       guard let (place, number, _) = try self.removable(row, isKept: isKept, channel) else { return true }
       found.add(place, number)
       return !found.isFull
@@ -98,7 +106,21 @@ extension Store {
     out = found
   }
 
-  /// Nil for a hidden entry that stays below the floor. Counted is what is above it.
+  /// Messages whose author did something of this kind to them since the cutoff: their time begins anew with that.
+  private func renewed(_ renewal: (channel: Int64, kind: UInt64, cutoff: Int64)?) throws(StoreError) -> Set<UInt64> {
+    guard let renewal else { return [] }
+    return Set(
+      try database.rows(
+        """
+        SELECT m.cursor FROM acts AS a JOIN entries AS e ON e.cursor = a.cursor
+        JOIN message_keys AS k ON k.channel = a.channel AND k.key = a.target
+        JOIN entries AS m ON m.cursor = k.place >> 8
+        WHERE a.channel = ? AND a.kind = ? AND e.stored_at >= ? AND m.author = e.author
+        """, .integer(renewal.channel), .bits(renewal.kind), .integer(renewal.cutoff)
+      ) { $0.bits(0) })
+  }
+
+  /// Nil for an entry that stays below the floor. Counted is what is above it.
   private func removable(
     _ row: Row, isKept: Bool, _ channel: Int64
   ) throws(StoreError) -> (place: LogPlace, number: UInt64, isCounted: Bool)? {
@@ -110,26 +132,40 @@ extension Store {
   }
 
   private func remove(
-    _ place: LogPlace, through target: UInt64, countMax: Int, _ step: inout PruneStep
+    _ place: LogPlace, through target: UInt64, _ out: Outdated, _ step: inout PruneStep
   ) throws(StoreError) {
     guard var head = try head(of: place) else { preconditionFailure("it was read a moment ago") }
     // More may lie before an old entry than was counted: what arrived after it.
     let next = try database.first(
       "SELECT number FROM entries WHERE log = ? AND number <= ? ORDER BY number LIMIT 1 OFFSET ?",
-      .integer(head.row), .bits(target), .integer(Int64(countMax))
+      .integer(head.row), .bits(target), .integer(Int64(out.countMax))
     ) { $0.bits(0) }
     let through = next.map { $0 - 1 } ?? target
     if next != nil { step.isDone = false }
-    try database.run(
-      "DELETE FROM entries WHERE log = ? AND number <= ? AND number <> ? AND hidden <> 2", .integer(head.row),
-      .bits(through),
-      .bits(head.lastHidden))
+    try removeEntries(head, through: through, out)
     step.removedCount += database.changeCount
     guard through > head.floor else { return }
     try raiseFloor(of: &head, to: through)
     update(place, head)
     step.floors.append((key: place.key, floor: head.floor))
     if head.keptCount == 0 { try forgetDeliveries(place) }
+  }
+
+  private func removeEntries(_ head: LogHead, through: UInt64, _ out: Outdated) throws(StoreError) {
+    guard let renewal = out.renewal, !out.renewed.isEmpty else {
+      return try database.run(
+        "DELETE FROM entries WHERE log = ? AND number <= ? AND number <> ? AND hidden <> 2", .integer(head.row),
+        .bits(through), .bits(head.lastHidden))
+    }
+    try database.run(
+      """
+      DELETE FROM entries WHERE log = ? AND number <= ? AND number <> ? AND hidden <> 2 AND cursor NOT IN (
+        SELECT m.cursor FROM acts AS a JOIN entries AS e ON e.cursor = a.cursor
+        JOIN message_keys AS k ON k.channel = a.channel AND k.key = a.target
+        JOIN entries AS m ON m.cursor = k.place >> 8
+        WHERE a.channel = ? AND a.kind = ? AND e.stored_at >= ? AND m.author = e.author)
+      """, .integer(head.row), .bits(through), .bits(head.lastHidden), .integer(renewal.channel), .bits(renewal.kind),
+      .integer(renewal.cutoff))
   }
 
   /// Who has what of a log of which nothing is left. Another author may have a log of the same number.

@@ -58,6 +58,34 @@ import Testing
     #expect(try store.database.first("SELECT count(*) FROM message_keys") { $0.integer(0) } == 0)
   }
 
+  /// KINDS.md, edit: restarts the keeping time. What its author did to a message keeps that as long as the deed, and
+  /// what others did does not.
+  @Test func anEditRestartsTheKeepingTime() throws {
+    let clocks = TestClocks(wall: 1_600_000_000_000)
+    let store = try Store(path: folder.store, clocks: clocks.clocks)
+    let retention = Retention(days: 30, entryCountMax: 1_000, renewingKind: 19)
+    try store.add((1...4).map { entry($0) })
+    try store.name { entry in
+      var names = StoredNames()
+      names.messages = [(0, key(UInt8(entry.number)))]
+      return names
+    }
+    clocks.pass(days: 20)
+    var edit = entry(5, hidden: true)
+    edit.acts = [StoredAct(target: key(2), kind: 19, timestamp: 5), StoredAct(target: key(3), kind: 20, timestamp: 5)]
+    edit.isStanding = false
+    try store.add([edit, act(1, on: [4])])
+    clocks.pass(days: 11)
+    for _ in 0..<2 {
+      let step = try store.prune(channel(1), keeping: retention)
+      #expect(step.isDone)
+      #expect(try store.entriesBefore(nil, in: channel(1), limit: 10).map(\.number) == [2])
+    }
+    clocks.pass(days: 20)
+    _ = try store.prune(channel(1), keeping: retention)
+    #expect(try store.entriesBefore(nil, in: channel(1), limit: 10).isEmpty)
+  }
+
   /// Once for both where the index is in the file; each for itself in a sealed store.
   @Test func namesAreWrittenWithTheIndex() throws {
     let store = try Store(path: folder.store)
