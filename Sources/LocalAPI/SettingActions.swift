@@ -10,14 +10,18 @@ extension Router {
   func set(_ text: String, _ request: Request) async throws -> Reply {
     let name = try ChannelName(text)
     let fields = try Fields(
-      request, known: ["muted", "own_messages", "receipts", "history_days", "history_entries"])
+      request,
+      known: ["muted", "own_messages", "receipts", "previews", "voice", "history_days", "history_entries"])
     let (isMuted, includesOwn) = (try fields.bool("muted"), try fields.bool("own_messages"))
     let sends = try fields.bool("receipts")
+    let (previews, voice) = (try fields.bool("previews"), try fields.bool("voice"))
     let (days, entries) = (try fields.count("history_days"), try fields.count("history_entries"))
     var settings = try await node.settings(of: name)
     if let isMuted { settings.isMuted = isMuted }
     if let includesOwn { settings.includesOwnMessages = includesOwn }
     if let sends { settings.sendsReceipts = sends }
+    if let previews { settings.downloadsThumbnails = previews }
+    if let voice { settings.downloadsVoice = voice }
     // Null is something else than nothing.
     if fields.names("history_days") { settings.historyDays = days }
     if fields.names("history_entries") { settings.historyEntryCountMax = entries }
@@ -46,7 +50,8 @@ extension JSON {
   init(_ settings: ChannelSettings) {
     self = [
       "muted": .bool(settings.isMuted), "own_messages": .bool(settings.includesOwnMessages),
-      "receipts": .bool(settings.sendsReceipts), "history_days": settings.historyDays.map { .count($0) } ?? .null,
+      "receipts": .bool(settings.sendsReceipts), "previews": .bool(settings.downloadsThumbnails),
+      "voice": .bool(settings.downloadsVoice), "history_days": settings.historyDays.map { .count($0) } ?? .null,
       "history_entries": settings.historyEntryCountMax.map { .count($0) } ?? .null,
     ]
   }

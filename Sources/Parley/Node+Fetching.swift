@@ -84,7 +84,12 @@ extension Node {
 extension Hub {
   /// What a message that counts offers, from now on.
   func offer(_ message: Message, in channel: ChannelID) {
-    guard message.sender != me, let offer = fetchRules.offer(message, in: channel) else { return }
+    guard message.sender != me else { return }
+    let wished = wishes.settings(of: channel)
+    var rules = fetchRules
+    rules.thumbnails = rules.thumbnails && wished.downloadsThumbnails
+    rules.voice = rules.voice && wished.downloadsVoice
+    guard let offer = rules.offer(message, in: channel) else { return }
     state.withLock { $0.queue.add(offer) }
     offers.continuation.yield()
   }

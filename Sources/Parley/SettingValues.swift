@@ -9,6 +9,11 @@ public struct ChannelSettings: Sendable, Equatable {
   public var includesOwnMessages = true
   /// Whether others are told what was read here. In rooms they never are.
   public var sendsReceipts = true
+  /// Whether previews of photos and videos announced there are fetched unasked, where
+  /// `NodeSettings.downloadsThumbnails` is set.
+  public var downloadsThumbnails = true
+  /// Whether voice is, where `NodeSettings.downloadsVoice` is set.
+  public var downloadsVoice = true
   /// Days for which its history is kept, 1 to 36,500; nil: as `NodeSettings.historyDays` has it.
   public var historyDays: Int?
   /// Entries that are kept of it, 100 to 10,000,000; nil: as `NodeSettings.historyEntryCountMax` has it.
@@ -35,6 +40,7 @@ extension ChannelSettings {
   /// Names on the disk, and in the local API.
   private static let flags: [(name: String, path: WritableKeyPath<ChannelSettings, Bool> & Sendable)] = [
     ("muted", \.isMuted), ("own_messages", \.includesOwnMessages), ("receipts", \.sendsReceipts),
+    ("previews", \.downloadsThumbnails), ("voice", \.downloadsVoice),
   ]
   private static let numbers: [(name: String, path: WritableKeyPath<ChannelSettings, Int?> & Sendable)] = [
     ("history_days", \.historyDays), ("history_entries", \.historyEntryCountMax),

@@ -46,7 +46,10 @@ extension HTTPTests.RouteTests {
       call: "no attribute team a/.. false", answer: #""key":"a/..""#),
     Case(
       method: "GET", target: "/v1/channels/team/settings", status: 200, call: "settings team",
-      answer: #"{"muted":false,"own_messages":true,"receipts":true,"history_days":null,"history_entries":null}"#),
+      answer: #"{"muted":false,"own_messages":true,"receipts":true,"previews":true,"voice":true,"history_days":null"#),
+    Case(
+      method: "PUT", target: "/v1/channels/team/settings", body: #"{"previews":false}"#, status: 200,
+      call: "settings team", answer: #""previews":false,"voice":true"#),
     Case(
       method: "PUT", target: "/v1/channels/team/settings", body: #"{"muted":true,"history_days":7}"#, status: 200,
       call: "settings team; set team true true true 7 0", answer: #""muted":true"#),

@@ -68,6 +68,27 @@ struct FetchTests {
     try await ben.stop()
   }
 
+  /// As is wished of the channel, also after a restart.
+  @Test func aChannelsSettingsSayWhatIsFetched() async throws {
+    let (channel, ana, ben) = try await pair("fetch-tests-settings")
+    var settings = ChannelSettings()
+    settings.downloadsThumbnails = false
+    try await ben.node.set(settings, of: channel)
+    try await ben.stop()
+    let again = try await RunningNode("Ben", home: ben.home)
+    #expect(try await again.node.settings(of: channel) == settings)
+    try await ana.node.wait(for: again.node.peerID, in: channel)
+    let events = await again.node.events()
+    let photo = try await ana.node.share(
+      path: ana.home.write(PictureTests.png(900, 800), "tower.png"), in: channel)
+    #expect(photo.picture?.thumbnailID != nil)
+    let note = try await Self.say(ana, channel, pattern(9), "note.amr")
+    #expect(await Self.fetched(events, 1) == [note])
+    #expect(try Self.received(again) == [note.text])
+    try await ana.stop()
+    try await again.stop()
+  }
+
   @Test func nothingIsFetchedOfTheBlocked() async throws {
     let (channel, ana, ben) = try await pair("fetch-tests-blocked")
     let carl = try await RunningNode("Carl")

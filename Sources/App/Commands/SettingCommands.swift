@@ -18,7 +18,8 @@ enum SettingCommands {
 
   static func field(_ key: String, _ value: String, isChannel: Bool) throws(Failure) -> JSON.Field {
     switch key {
-    case "muted", "own-messages", "receipts":
+    case "muted", "own-messages", "receipts",
+      "previews" where isChannel, "voice" where isChannel:
       guard ["on", "off"].contains(value) else { throw .usage("\(key) is on or off") }
       return .init(member(key), .bool(value == "on"))
     case "history-days" where isChannel, "history-entries" where isChannel:
@@ -28,7 +29,7 @@ enum SettingCommands {
       }
       return .init(member(key), .integer(number))
     default:
-      let more = isChannel ? ", history-days and history-entries" : " (of a person)"
+      let more = isChannel ? ", previews, voice, history-days and history-entries" : " (of a person)"
       throw .usage("there is no setting \(key.escapedLine): there are muted, own-messages, receipts\(more)")
     }
   }
@@ -55,7 +56,8 @@ extension CommandTable {
     details: """
       muted on: messages come, and nobody is notified of them. own-messages off: watch and other
       programs get only what others say. receipts off: nobody is told what you have read. Of a
-      channel also history-days and history-entries: a number, or default.
+      channel also previews off and voice off: they come only when they are looked at or asked for;
+      and history-days and history-entries: a number, or default.
       """,
     examples: [
       .init("parley settings team", "how they are"), .init("parley settings team muted on", "no notifications"),
