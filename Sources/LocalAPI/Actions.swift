@@ -17,9 +17,10 @@ extension Router {
     ])
   }
 
-  func down() async -> Reply {
-    await node.stop()
-    return .json(["state": "disconnected"])
+  /// Answered first: the end of the node ends what is not answered.
+  func down() -> Reply {
+    let node = node
+    return .jsonThen(["state": "disconnected"], status: 200) { await node.stop() }
   }
 
   // MARK: Channels

@@ -56,7 +56,7 @@ struct Router: Sendable {
     Route("GET", "v1/openapi.json") { _, _, _ in .text(PageFile.openAPI, type: "application/json") },
     Route("GET", "v1/status") { router, _, _ in .json(JSON(await router.node.status())) },
     Route("GET", "v1/id") { router, _, _ in await router.identity() },
-    Route("POST", "v1/down") { router, _, _ in await router.down() },
+    Route("POST", "v1/down") { router, _, _ in router.down() },
     Route("GET", "v1/channels") { router, _, _ in .json(.array(await router.node.channels().map { JSON($0) })) },
     Route("POST", "v1/channels") { router, request, _ in try await router.join(request) },
     Route("POST", "v1/owned-channels") { router, request, _ in try await router.create(request) },

@@ -155,6 +155,22 @@ def kinds(company, channel, first, second):
         eventually(lambda: "poll" in second.types(channel), WITHIN, "the unknown kind is shown", every=0.1)
 
 
+def combined(company, channel, first, second):
+    """Three messages put together by one and taken apart by the other, in the order given."""
+    for peer in (first, second):
+        peer.join(channel)
+    see_each_other(channel, first, second, within=WITHIN)
+    for text in ("one", "two \"quoted\" 会議", "three"):
+        first.send(channel, text)
+    ids = [row["message_id"] for row in first.history(channel) if row["type"] == "text"]
+    first.combine(channel, "Friday", [ids[2], ids[0], ids[1]])
+    eventually(lambda: "combine" in second.types(channel), WITHIN, "the combined message was heard of", every=0.1)
+    row = next(row for row in second.history(channel) if row["type"] == "combine")
+    expect((row["title"], row["compatible_text"], row["levels"]) == ("Friday", "[Friday]", 1), f"what it says: {row}")
+    texts = second.unpack(row, company.lan.folder / f"{channel}.ndjson")
+    expect(texts == ["three", "one", "two \"quoted\" 会議"], f"the messages in it: {texts}")
+
+
 def late(company, channel, early, newcomer):
     """Who joins late gets what was said before and is heard itself."""
     early.join(channel)
@@ -233,6 +249,7 @@ COLUMNS = {
     "messages": (PAIRS, messages),
     "to one peer": (PAIRS, to_one),
     "photo, video, unknown": (PAIRS, kinds),
+    "combined": (PAIRS, combined),
     "late": (PAIRS, late),
     "relay": (TRIPLES, relay),
     "many logs": (PAIRS, many_logs),

@@ -83,6 +83,13 @@ class SwiftPeer:
     def download(self, media, path):
         self.node.download(media, path, timeout=120)
 
+    def combine(self, channel, title, message_ids):
+        self.node.cli("combine", channel, *message_ids, "--title", title)
+
+    def unpack(self, row, path):
+        """The texts of a combined message's messages."""
+        return [message["body"] for message in self.node.cli("unpack", row["media_id"])]
+
     def end(self):
         self.watch.terminate()
         self.watch.wait()
@@ -194,6 +201,13 @@ class PythonPeer:
 
     def download(self, media, path):
         self.call("download", media, str(path), within=120)
+
+    def combine(self, channel, title, message_ids):
+        self.call("combine", channel, title, str(self.lan.folder / f"{channel}-combined.ndjson"), *message_ids)
+
+    def unpack(self, row, path):
+        answer = self.call("unpack", row["media_id"], str(row["levels"]), str(path), within=60)
+        return [message["body"] for message in answer["messages"]]
 
     def end(self):
         self.process.terminate()

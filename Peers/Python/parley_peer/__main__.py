@@ -15,6 +15,7 @@ HELP = """commands, a line each, as words or as a JSON array of words; each is a
   join CHANNEL [PASSPHRASE_FILE]     send CHANNEL TEXT [SECONDS]      hand CHANNEL up|down     leave CHANNEL
   members CHANNEL                    history CHANNEL                  tell PEER_ID TEXT        dial HOST PORT
   share CHANNEL PATH [KIND]          download MEDIA_ID PATH           media CHANNEL            down
+  combine CHANNEL TITLE PATH ID…     unpack MEDIA_ID LEVELS PATH
   raw CHANNEL TYPE JSON              (a message of a type of one's own, with these members)
 """
 SUITES = {"aesgcm": sessions.AESGCM_BIT, "chachapoly": sessions.CHACHAPOLY_BIT}
@@ -85,6 +86,24 @@ class Commands:
     async def download(self, media_id, path):
         return {"path": str(await self.peer.media.download(identifier(media_id), path))}
 
+    async def combine(self, name, title, path, *message_ids):
+        """Puts messages of a channel together, in a new file."""
+        room = self.peer.room(name)
+        lines = room.history.written(message_ids)
+        if None in lines:
+            raise ValueError("not all of these messages are here")
+        data = b"".join(line + b"\n" for line in lines)
+        levels = 1 + max(value.get("levels", 0) for value in messages.bundle(data, messages.LEVELS_MAX))
+        pathlib.Path(path).write_bytes(data)
+        own = {"title": title, "summary": "", "compatible_text": f"[{title}]", "levels": levels}
+        media_id, _ = await self.peer.media.share(room, path, "combine", "application/x-ndjson", own)
+        return {"media_id": media_id}
+
+    async def unpack(self, media_id, levels, path):
+        """The messages of a combined one that announced so many levels."""
+        found = await self.peer.media.download(identifier(media_id), path)
+        return {"messages": messages.bundle(pathlib.Path(found).read_bytes(), int(levels))}
+
     async def down(self):
         self.ended.set()
 
@@ -100,7 +119,8 @@ class Commands:
 
 
 COMMANDS = {
-    "join", "leave", "send", "raw", "hand", "members", "history", "media", "tell", "dial", "share", "download", "down"}
+    "join", "leave", "send", "raw", "hand", "members", "history", "media", "tell", "dial", "share", "download",
+    "combine", "unpack", "down"}
 
 
 def identifier(text):

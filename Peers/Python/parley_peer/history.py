@@ -206,6 +206,15 @@ class History:
         """Everything kept, in the channel's order."""
         return [found for value in self.logs.in_order() if not value["hidden"] for found in self.shown(value)]
 
+    def written(self, message_ids):
+        """These messages as their senders wrote them; None for each that is not here."""
+        found = {}
+        for value in self.logs.in_order():
+            for shown in () if value["hidden"] else self.shown(value):
+                body = value["messages"][shown["place"]]["body"]
+                found[shown["message_id"]] = body.encode("utf-8", "surrogateescape")
+        return [found.get(message_id) for message_id in message_ids]
+
     def _move_clock(self, lamport):
         if self.clock < lamport <= self.clock + CLOCK_AHEAD_MAX:
             self.clock = lamport
