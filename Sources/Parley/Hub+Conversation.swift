@@ -178,7 +178,10 @@ extension Hub {
   private func forgetRecalled(_ events: [NodeEvent], in channel: ChannelID) {
     for case .messageChanged(let change) in events where change.deed == .recalled {
       state.withLock { state in
-        for message in change.messages { state.media[channel]?.forget(message.reference) }
+        for message in change.messages {
+          state.media[channel]?.forget(message.reference)
+          state.bundled[channel]?.forget(message.reference)
+        }
       }
       let media = change.messages.flatMap(\.recalledMedia)
       if !media.isEmpty { recalled.continuation.yield(media) }

@@ -12,11 +12,14 @@ extension Node {
   ) async throws(ParleyError) -> [MessageReference] {
     let engine = try await running()
     let joined = try channel(name)
-    let wanted = Set(ids)
+    // All who were ever seen there: messages are found by who sent them and their ID together.
+    let authors = Set(await engine.membership.members(of: joined.id).map(\.peer)).union([peerID])
     var found: [MessageID: Set<PeerID>] = [:]
-    try await look(in: joined, engine) { message in
-      if wanted.contains(message.id) { found[message.id, default: []].insert(message.sender) }
-      return true
+    for id in Set(ids) {
+      for author in authors {
+        let reference = MessageReference(sender: author, id: id)
+        if try await find(reference, in: joined, engine) != nil { found[id, default: []].insert(author) }
+      }
     }
     var references: [MessageReference] = []
     for id in ids {
@@ -27,8 +30,8 @@ extension Node {
     return references
   }
 
-  /// The messages as they are now, in the order asked for. Throws `.noSuchMessage` for the first
-  /// that is not here, `.refusedDeed` for one that was taken back.
+  /// The messages as they are now, in the order asked for. Throws `.noSuchMessage` for the first that is not here,
+  /// `.refusedDeed` for one that was taken back.
   func messages(_ references: [MessageReference], in joined: Hub.Joined) async throws(ParleyError) -> [Message] {
     let engine = try await running()
     var messages: [Message] = []
@@ -39,27 +42,4 @@ extension Node {
     }
     return messages
   }
-
-  /// The newest first, until `isGoingOn` says no; of so many entries at most.
-  private func look(
-    in joined: Hub.Joined, _ engine: Engine, _ isGoingOn: (Message) -> Bool
-  ) async throws(ParleyError) {
-    do {
-      var next: OrderKey?
-      for _ in 0..<Self.foundEntryCountMax / Self.foundPage {
-        let page = try await engine.store.history(of: joined.id, before: next, limit: Self.foundPage)
-        for (entry, cursor) in page.entries {
-          for message in hub.messages(entry, channel: joined.id, name: joined.name, cursor: cursor).reversed()
-          where !isGoingOn(message) {
-            return
-          }
-        }
-        next = page.next
-        if next == nil { return }
-      }
-    } catch { throw .profileDamaged(path: settings.home, reason: "\(error)") }
-  }
-
-  private static let foundPage = 256
-  private static let foundEntryCountMax = 100_000
 }

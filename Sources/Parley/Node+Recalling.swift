@@ -47,6 +47,7 @@ extension Node {
     }
     try await engine.store.apply([.unshare(id, nil)])
     _ = await engine.media.release(id)
+    hub.forgetFetched(id)
     await engine.pictures.discard([engine.pictures.path(of: id)])
     if let path, path.hasPrefix(settings.home + "/") { unlink(path) }
   }

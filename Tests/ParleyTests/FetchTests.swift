@@ -122,6 +122,29 @@ struct FetchTests {
     try await ben.stop()
   }
 
+  /// A message that was taken back takes along what came unasked.
+  @Test func whatIsTakenBackIsKeptNoMore() async throws {
+    let (channel, ana, ben) = try await pair("fetch-tests-recalled")
+    let events = await ben.node.events()
+    let note = try await Self.say(ana, channel, pattern(9), "note.amr")
+    #expect(await Self.fetched(events, 1) == [note])
+    let message = try #require(try await ben.node.history(of: channel, limit: 1).first)
+    #expect(message.fetched == [note])
+    try await ana.node.recall(MessageReference(sender: message.sender, id: message.id), in: channel)
+    try await ben.node.wait { try await $0.history(of: channel, limit: 1).first?.body == .recalled(kind: "voice") }
+    // The file goes behind that; the test's time limit bounds the wait.
+    while try !Self.received(ben).isEmpty { _ = try await ben.node.history(of: channel, limit: 1) }
+    #expect(try await ben.node.history(of: channel, limit: 1).first?.fetched == [])
+    await #expect(throws: ParleyError.noSuchMedia(note)) { _ = try await ben.node.bytes(of: note) }
+    // And what was taken back is not said again.
+    let reference = MessageReference(sender: message.sender, id: message.id)
+    await #expect(throws: ParleyError.refusedDeed(reference, .recalled)) {
+      _ = try await ben.node.forward([reference], from: channel, to: .channel(channel))
+    }
+    try await ana.stop()
+    try await ben.stop()
+  }
+
   private static func offer(_ sender: UInt64, _ number: Int) -> FetchOffer {
     FetchOffer(
       id: MediaID(Bytes32(words: (1, sender, 0, UInt64(number)))), sender: PeerID(Bytes32(words: (2, 0, 0, sender))),
