@@ -57,6 +57,7 @@ def frame(value):
         "live": lambda: writing.frame(writing.LIVE_FRAME, unhex(value["signature"] + value["object"])),
         "entry": lambda: writing.frame(writing.ENTRY_FRAME, unhex(value["bytes"])),
         "fragment": lambda: writing.frame(writing.FRAGMENT_FRAME, fragment(value["fragment"])),
+        "live_fragment": lambda: writing.frame(writing.LIVE_FRAGMENT_FRAME, fragment(value["fragment"])),
         "direct": lambda: writing.frame(writing.DIRECT_FRAME, unhex(value["bytes"])),
         "suspect": lambda: writing.suspect(unhex(value["peer"]), value["incarnation"]),
         "who_has": lambda: writing.who_has([unhex(media) for media in value["media"]]),
@@ -84,6 +85,7 @@ def session(value):
         "entries": lambda: writing.entries(
             channel, value["request"], value["last"], [unhex(data) for data in value["entries"]]),
         "peer_message": lambda: writing.peer_message(value["message_id"], bytes_of(value["json"])),
+        "live_peer_message": lambda: writing.live_peer_message(value["message_id"], bytes_of(value["json"])),
         "peer_stored": lambda: writing.peer_stored(value["message_id"]),
         "ping": lambda: writing.ping(number(value["nonce"])),
         "pong": lambda: writing.pong(number(value["nonce"])),
@@ -132,7 +134,7 @@ def grant(value):
 # Types whose members of their own are read as they are written, and in that order; what acts hold is not.
 WRITTEN = (
     "status", "raise_hand", "text", "photo", "file", "voice", "video", "location", "custom", "attribute", "typing",
-    "combine", "recall", "edit", "react", "pin", "read")
+    "combine", "recall", "edit", "react", "pin", "read", "cmd")
 COMMON = ("type", "sender_id", "display_name", "message_id", "timestamp")
 
 

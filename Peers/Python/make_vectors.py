@@ -7,6 +7,7 @@ import sys
 
 import again
 import deeds
+import option_values
 from drawing import TEXTS, Draw, person
 from make_handshakes import handshake_vectors
 from parley_wire import datagrams, keys, media, messages, objects, sessions, writing
@@ -137,6 +138,7 @@ def json_values(draw):
     yield from deeds.values(draw, peer, common, TEXTS)
     yield {"type": "text", **common, "body": draw.of(TEXTS), "ext": draw.of(({}, {"n": [1, 2.5, None, {"a": True}]})),
            "reply_to": {"sender_id": peer, "message_id": f"m-{draw.below(1_000)}"}}
+    yield from option_values.message_values(draw, common, file, size, TEXTS)
 
 
 def signed(draw, context, channel_id, identity, instance, encoded):
@@ -274,6 +276,8 @@ def session_values():
     text = list(json_values(Draw("peer message")))[2]
     yield {
         "type": "peer_message", "message_id": text["message_id"], "json": again.message(text).decode("utf-8")}
+    yield {
+        "type": "live_peer_message", "message_id": text["message_id"], "json": again.message(text).decode("utf-8")}
     yield {"type": "peer_stored", "message_id": "ж" * 32}
     yield {"type": "ping", "nonce": draw.u64()}
     yield {"type": "pong", "nonce": draw.u64()}

@@ -53,7 +53,8 @@ KITCHEN = keys.Channel.open("kitchen")
 OTHER_SPELLINGS = {
     "any order, spaces, members that are not known", "escapes where none are needed", "a status with a message ID",
     "a photo that says what it is not", "a location in whole degrees, with an option",
-    "a hand with what is no option of it"}
+    "a hand with what is no option of it", "options that say nothing",
+    "a place with languages, which only texts have"}
 
 
 def each(*names):

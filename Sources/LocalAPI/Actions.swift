@@ -122,8 +122,9 @@ extension Router {
   }
 
   func send(_ name: String, _ request: Request) async throws -> Reply {
-    let fields = try Fields(request, known: Fields.draftNames + ["wait"])
-    let draft = try fields.draft()
+    let fields = try Fields(request, known: Fields.draftNames + ["to", "wait"])
+    var draft = try fields.draft()
+    if let people = try fields.strings("to") { draft = try draft.directed(to: people) }
     let wait = try fields.seconds("wait", max: Self.waitSecondsMax)
     return .json(JSON(try await node.send(draft, to: try ChannelName(name), waiting: wait)), status: 201)
   }

@@ -2,39 +2,75 @@ import Parley
 
 /// The message that a call's body asks for.
 extension Fields {
-  static let draftNames = [
-    "type", "body", "latitude", "longitude", "address", "building_name", "event", "custom_ext", "ext", "reply_to",
+  /// What each kind has of its own.
+  private static let ownNames: [String: [String]] = [
+    "text": ["body", "target_languages"],
+    "location": ["latitude", "longitude", "address", "building_name"],
+    "custom": ["event", "custom_ext"],
+    "cmd": ["action", "params"],
+    "photo": ["remote_url", "file_name", "size", "mime", "width", "height"],
+    "voice": ["remote_url", "file_name", "size", "mime", "duration"],
+    "video": ["remote_url", "file_name", "size", "mime", "duration", "width", "height"],
+    "file": ["remote_url", "file_name", "size", "mime", "width", "height"],
   ]
-  private static let commonNames: Set = ["type", "ext", "reply_to"]
+  private static let optionNames = [
+    "ext", "reply_to", "online_only", "needs_receipt", "priority", "webhook_env", "broadcast",
+  ]
+  static let draftNames = ["type"] + Set(ownNames.values.joined()).sorted() + optionNames
 
   /// Without `type`: a text.
   func draft() throws -> MessageDraft {
-    var draft = try content()
+    let type = try string("type") ?? "text"
+    guard let own = Self.ownNames[type] else {
+      throw Problem.badRequest(
+        "\"\(type.escapedLine)\" cannot be sent here: \"type\" must be one of "
+          + Self.ownNames.keys.sorted().joined(separator: ", ") + "; files are shared (POST …/media)")
+    }
+    for name in Set(Self.ownNames.values.joined()).sorted() where !own.contains(name) && has(name) {
+      throw Problem.badRequest("\"\(name)\" is no member of a message of type \(type)")
+    }
+    return try withOptions(try content(type))
+  }
+
+  private func withOptions(_ content: MessageDraft) throws -> MessageDraft {
+    var draft = content
     if let ext = try object("ext") { draft = try draft.with(ext: JSON.object(ext).text) }
     if let answered = try object("reply_to") {
       draft = draft.replying(to: try Self.reference(answered, "reply_to"))
     }
+    if try bool("online_only") == true { draft = draft.onlineOnly() }
+    if try bool("needs_receipt") == true { draft = draft.needingReceipt() }
+    if try bool("broadcast") == true { draft = draft.broadcast() }
+    if let name = try string("webhook_env") { draft = try draft.with(webhookEnvironment: name) }
+    if let languages = try strings("target_languages") { draft = try draft.translated(into: languages) }
+    if let text = try string("priority") {
+      guard let priority = Message.Priority(rawValue: text) else {
+        throw Problem.badRequest("\"priority\" must be \"high\", \"normal\" or \"low\"")
+      }
+      draft = draft.with(priority: priority)
+    }
     return draft
   }
 
-  private func content() throws -> MessageDraft {
-    switch try string("type") {
-    case nil, "text":
-      try refuse(["latitude", "longitude", "address", "building_name", "event", "custom_ext"], of: "a text")
-      return try .text(required("body"))
+  private func content(_ type: String) throws -> MessageDraft {
+    switch type {
+    case "text": return try .text(required("body"))
     case "location":
-      try refuse(["body", "event", "custom_ext"], of: "a location")
       return .location(
         try Location(
           latitude: try requiredNumber("latitude"), longitude: try requiredNumber("longitude"),
           address: try string("address"), buildingName: try string("building_name")))
-    case "custom":
-      try refuse(["body", "latitude", "longitude", "address", "building_name"], of: "a custom message")
-      return .custom(try CustomContent(event: try required("event"), fields: try customFields()))
-    case let type?:
-      throw Problem.badRequest(
-        "\"\(type.escapedLine)\" cannot be sent here: \"type\" must be \"text\", \"location\" or \"custom\"; files are "
-          + "shared (POST …/media)")
+    case "custom": return .custom(try CustomContent(event: try required("event"), fields: try texts("custom_ext")))
+    case "cmd": return .command(try CommandContent(action: try required("action"), parameters: try texts("params")))
+    default:
+      guard let url = try string("remote_url") else {
+        throw Problem.badRequest("a \(type) of this machine is shared (POST …/media); here it needs a \"remote_url\"")
+      }
+      return .remote(
+        try RemoteMedia(
+          kind: RemoteMedia.Kind(rawValue: type)!, url: url, fileName: try string("file_name") ?? "",
+          byteCount: try whole("size").map { UInt64($0) }, mimeType: try string("mime"),
+          seconds: try whole("duration"), width: try whole("width"), height: try whole("height")))
     }
   }
 
@@ -67,7 +103,7 @@ extension Fields {
     var edit: MessageEdit?
     if has("event") {
       try refuse(["body"], of: "a custom message")
-      edit = .custom(try CustomContent(event: try required("event"), fields: customFields()))
+      edit = .custom(try CustomContent(event: try required("event"), fields: texts("custom_ext")))
     } else {
       try refuse(["custom_ext"], of: "a text")
       if has("body") { edit = try .text(required("body")) }
@@ -80,15 +116,6 @@ extension Fields {
     }
   }
 
-  private func customFields() throws -> [CustomContent.Field] {
-    var fields: [CustomContent.Field] = []
-    for member in try object("custom_ext") ?? [] {
-      guard let text = member.value.string else { throw Problem.badRequest("\"custom_ext\" must hold strings only") }
-      fields.append(.init(member.name, text))
-    }
-    return fields
-  }
-
   func references(_ name: String) throws(Problem) -> [MessageReference] {
     guard let values = try array(name) else { throw .badRequest("the body lacks \"\(name)\"") }
     var references: [MessageReference] = []
@@ -98,6 +125,15 @@ extension Fields {
 
   private func refuse(_ names: [String], of what: String) throws(Problem) {
     for name in names where has(name) { throw .badRequest("\"\(name)\" is no member of \(what)") }
+  }
+
+  private func texts(_ name: String) throws(Problem) -> [CustomContent.Field] {
+    var fields: [CustomContent.Field] = []
+    for member in try object(name) ?? [] {
+      guard let text = member.value.string else { throw Problem.badRequest("\"\(name)\" must hold strings only") }
+      fields.append(.init(member.name, text))
+    }
+    return fields
   }
 
   static func reference(

@@ -88,6 +88,9 @@ extension Problem {
     case .tooManyChannels: (409, "too_many_channels", "Too many channels")
     case .messageTooLong: (413, "message_too_long", "The message is too long")
     case .searchTooLong: (413, "search_too_long", "The text to search for is too long")
+    case .peerAway: (409, "peer_away", "Not there")
+    // Its number in hosted systems.
+    case .messageRateLimited: (509, "message_rate_limited", "Too many messages a second")
     case .emptyMessage: (400, "empty_message", "The message is empty")
     case .noSuchMessage, .unknownMessageID: (404, "no_such_message", "No such message")
     case .ambiguousMessage: (409, "ambiguous_message", "Several messages match")

@@ -88,6 +88,11 @@ extension JSON {
         .init("compatible_text", .string(combined.compatibleText)),
         .init("media_id", .string(combined.bundle.id.text)), .init("levels", .count(combined.levels)),
       ]
+    case .remote(let media):
+      members += [
+        .init("type", .string(media.kind.rawValue)), .init("remote_url", .string(media.url)),
+        .init("file_name", .string(media.fileName)),
+      ]
     case .unknown(let kind), .recalled(let kind): members += [.init("type", .string(kind))]
     }
     return .object(members)
@@ -174,6 +179,7 @@ struct RenderedEvent {
     case .fetched(let name, let id):
       (type, data) = ("fetched", ["channel": .string(name.text), "media_id": .string(id.text)])
     case .messageChanged(let change): (type, data, cursor) = ("message_changed", JSON(change), change.cursor)
+    case .command(let command): (type, data) = ("command", JSON(command))
     case .impostor(let name, let member, let other):
       let member = JSON(member).setting("channel", to: .string(name.text))
       (type, data) = ("impostor", member.setting("poses_as", to: .string(other.text)))

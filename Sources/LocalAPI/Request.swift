@@ -101,6 +101,13 @@ struct Fields {
     return bool
   }
 
+  /// A whole number, at least 0; whether it is too large the node says.
+  func whole(_ name: String) throws(Problem) -> Int? {
+    guard let value = value(name) else { return nil }
+    guard let number = value.integer, number >= 0 else { throw .badRequest("\"\(name)\" must be a whole number") }
+    return Int(number)
+  }
+
   /// A whole number, at least 1; whether it is too large the node says.
   func count(_ name: String) throws(Problem) -> Int? {
     guard let value = value(name) else { return nil }

@@ -79,7 +79,7 @@ extension Message {
   public var media: MediaReference? {
     switch body {
     case .photo(let media), .video(let media), .file(let media), .voice(let media, _): media
-    case .text, .location, .custom, .combine, .unknown, .recalled: nil
+    case .text, .location, .custom, .combine, .remote, .unknown, .recalled: nil
     }
   }
 
@@ -95,6 +95,7 @@ extension Message {
     case .location: "location"
     case .custom: "custom"
     case .combine: "combine"
+    case .remote(let media): media.kind.rawValue
     case .unknown(let kind), .recalled(let kind): kind
     }
   }

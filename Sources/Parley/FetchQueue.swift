@@ -26,7 +26,7 @@ struct FetchRules: Sendable {
       return FetchOffer(
         id: media.id, sender: message.sender, channel: channel, kind: VoiceKind.type,
         byteCountMax: Self.voiceByteCountMax)
-    case .text, .file, .location, .custom, .combine, .unknown, .recalled: return nil
+    case .text, .file, .location, .custom, .combine, .remote, .unknown, .recalled: return nil
     }
   }
 }

@@ -24,6 +24,8 @@ final class Hub: Sendable {
     var deliveries: [ChannelID: [Instance: [PeerID: UInt64]]] = [:]
     /// The last ones, for calls that wait; in their order.
     var deliveredPeerMessages: [MessageID] = []
+    /// The last messages of ours to some members of a channel.
+    var directed = DirectedMessages()
     var own: [ChannelID: [UInt64: [MessageID]]] = [:]
     var subscribers: [UInt64: Subscriber] = [:]
     /// Shown, and not known to be on the disk: for subscribers with a cursor.
@@ -239,16 +241,18 @@ final class Hub: Sendable {
         state.deliveredPeerMessages.append(id)
         if state.deliveredPeerMessages.count > 1_024 { state.deliveredPeerMessages.removeFirst() }
       }
-      emit(.delivered(nil, id, to: peer))
+      emit(.delivered(noteDelivered(id, to: peer), id, to: peer))
     case .overLimit(let channel, let peer, let excess): overLimit(channel, peer, excess)
     case .equivocated(let channel, let proof): equivocated(channel, proof)
+    case .localStored(let message, let cursor): stored(message, cursor)
+    case .live(let channel, let peer, let json): heardLive(json, from: peer, in: channel)
     case .peerExpired(let peer, let id): emit(.expired(id, to: peer))
-    case .stored, .queued, .failed: break
+    case .stored, .sent, .queued, .failed: break
     }
   }
 
   /// Deliveries of older entries than so many are read from the store.
-  private static let ownEntryCountMax: UInt64 = 2_048
+  static let ownEntryCountMax: UInt64 = 2_048
 
   private func stored(_ channel: ChannelID, _ entry: Entry, _ cursor: UInt64) {
     guard let name = state.withLock({ $0.channels[channel]?.name }) else { return }
@@ -298,16 +302,16 @@ final class Hub: Sendable {
   /// The messages of an entry that count and are well-formed; those of a blocked author are not shown here, nor what is
   /// said without a login token where one is asked for.
   func messages(_ entry: Entry, channel: ChannelID, name: ChannelName, cursor: UInt64) -> [Message] {
-    rulebook.isVoid(entry, in: channel)
+    !entry.isLocal && rulebook.isVoid(entry, in: channel)
       ? [] : allMessages(entry, channel: channel, name: name, cursor: cursor)
   }
 
   /// Malformed ones are counted and shown to nobody.
-  private func allMessages(
+  func allMessages(
     _ entry: Entry, channel: ChannelID, name: ChannelName, cursor: UInt64
   ) -> [Message] {
     guard !people.isBlocked(entry.key.author),
-      state.withLock({ $0.suspicions[channel]?.isVoid(entry.key, entry.number) != true })
+      entry.isLocal || state.withLock({ $0.suspicions[channel]?.isVoid(entry.key, entry.number) != true })
     else { return [] }
     let word = tokens.word(of: entry, in: channel)
     if case .failure = word { return [] }
@@ -316,7 +320,7 @@ final class Hub: Sendable {
     for (index, item) in entry.items.enumerated() {
       guard let body = item.body else { continue }
       if var message = message(
-        body, kind: item.kind, author: entry.key.author, channel: (channel, name), word,
+        body, kind: item.kind, author: entry.key.author, channel: (channel, name), isEntry: !entry.isLocal, word,
         cursor: cursor << 8 | UInt64(index),
         deliveredTo: holders)
       {
@@ -338,10 +342,12 @@ final class Hub: Sendable {
 
   private func message(
     _ json: [UInt8], kind: UInt64?, author: PeerID?, channel: (id: ChannelID, name: ChannelName)?, peer: PeerID? = nil,
-    _ word: Result<OrganiserWord, TokenRefusal>?, cursor: UInt64, deliveredTo: [PeerID]
+    isEntry: Bool = false, _ word: Result<OrganiserWord, TokenRefusal>?, cursor: UInt64, deliveredTo: [PeerID]
   ) -> Message? {
     guard let checked = try? SchemaMessage(decoding: json, author: author), let id = checked.messageID,
-      kind.map({ KindRegistry.fits($0, checked) }) ?? !type(of: checked.content).isHidden
+      kind.map({ KindRegistry.fits($0, checked) }) ?? !type(of: checked.content).isHidden, !checked.isLive,
+      // What everybody can read was said to everybody.
+      !isEntry || checked.options.direction == nil
     else {
       state.withLock { $0.malformedCount += 1 }
       return nil
@@ -356,44 +362,11 @@ final class Hub: Sendable {
       recognition: recognition,
       ext: checked.options.ext.map { String(decoding: JSONValue.object($0).encoded, as: UTF8.self) },
       replyTo: checked.options.replyTo.map { MessageReference($0) },
-      fetched: state.withLock { $0.fetched.known(of: checked.content) })
+      fetched: state.withLock { $0.fetched.known(of: checked.content) },
+      options: Message.Options(checked.options))
     message.isMuted = sender.peer != me && wishes.isMuted(sender.peer, in: channel?.id)
     return message
   }
-
-  // MARK: Deliveries
-
-  private func delivered(_ channel: ChannelID, _ log: Instance, after: UInt64, _ through: UInt64, _ peer: PeerID) {
-    let (name, news) = state.withLock { state -> (ChannelName?, [MessageID]) in
-      let before = max(state.deliveries[channel]?[log]?[peer] ?? 0, after)
-      guard through > before else { return (nil, []) }
-      state.deliveries[channel, default: [:]][log, default: [:]][peer] = through
-      guard !state.subscribers.isEmpty, let own = state.own[channel] else { return (nil, []) }
-      let from = max(before, through - min(through, Self.ownEntryCountMax)) + 1
-      return (state.channels[channel]?.name, (from...through).flatMap { own[$0] ?? [] })
-    }
-    guard let name else { return }
-    emit(news.map { .delivered(name, $0, to: peer) })
-  }
-
-  func restoreDeliveries(_ deliveries: [LogDelivery], in channel: ChannelID) {
-    state.withLock { state in
-      for delivery in deliveries {
-        let known = state.deliveries[channel]?[delivery.log]?[delivery.peer] ?? 0
-        state.deliveries[channel, default: [:]][delivery.log, default: [:]][delivery.peer] = max(
-          known, delivery.number)
-      }
-    }
-  }
-
-  func deliveredTo(_ channel: ChannelID, _ key: LogKey, _ number: UInt64) -> [PeerID] {
-    guard key.author == me else { return [] }
-    return state.withLock { state in
-      (state.deliveries[channel]?[key.log] ?? [:]).filter { $0.value >= number }.keys.sorted()
-    }
-  }
-
-  func isDelivered(_ id: MessageID) -> Bool { state.withLock { $0.deliveredPeerMessages.contains(id) } }
 
   // MARK: Names
 

@@ -6,16 +6,23 @@ import ParleyWire
 public struct MessageDraft: Sendable {
   let content: any MessageKind
   var options = MessageOptions.none
+  /// To whom of a channel, as for `Node.tell`; empty: to all.
+  var receivers: [String] = []
 
   init(_ content: any MessageKind, _ options: MessageOptions = .none) {
     self.content = content
     self.options = options
   }
 
+  /// For whoever is there, and nobody else.
+  var isLive: Bool { type(of: content).isLive || options.isOnlineOnly }
+
   /// What it will say: the message's JSON but for what only the node knows (sender, message_id, timestamp).
   package var json: String {
     let type = JSONMember("type", .string(content.type))
-    return String(decoding: JSONValue.object([type] + content.members + options.members).encoded, as: UTF8.self)
+    let named = receivers.isEmpty ? [] : [JSONMember("receivers", .array(receivers.map { .string($0) }))]
+    let members = [type] + content.members + options.members + named
+    return String(decoding: JSONValue.object(members).encoded, as: UTF8.self)
   }
 
   /// Throws `.emptyMessage`.
@@ -141,12 +148,16 @@ public struct CustomContent: Sendable, Equatable {
     guard (1...CustomKind.eventByteCountMax).contains(event.utf8.count) else {
       throw .badField("event", value: event, allowed: "1 to \(CustomKind.eventByteCountMax) bytes")
     }
-    var names: Set<[UInt8]> = []
-    for field in fields where !names.insert(Array(field.name.utf8)).inserted || field.name.utf8.contains(0) {
-      throw .badField("custom_ext", value: field.name, allowed: "each name once, without U+0000")
-    }
+    try Self.check(fields, "custom_ext")
     self.event = event
     self.fields = fields
+  }
+
+  static func check(_ fields: [Field], _ member: String) throws(ParleyError) {
+    var names: Set<[UInt8]> = []
+    for field in fields where !names.insert(Array(field.name.utf8)).inserted || field.name.utf8.contains(0) {
+      throw .badField(member, value: field.name, allowed: "each name once, without U+0000")
+    }
   }
 
   init(_ kind: CustomKind) {

@@ -12,6 +12,7 @@ extension Message.Body {
       case let location as LocationKind: .location(Location(location))
       case let custom as CustomKind: .custom(CustomContent(custom))
       case let combine as CombineKind: .combine(CombinedMessages(combine))
+      case let media as RemoteMediaKind: .remote(RemoteMedia(media))
       default: .unknown(kind: content.type)
       }
   }

@@ -86,7 +86,8 @@ extension Message {
   private func with(body: Body, json: String, ext: String?) -> Message {
     var message = Message(
       channel: channel, id: id, sender: sender, senderName: senderName, timestamp: timestamp, body: body, json: json,
-      cursor: cursor, deliveredTo: deliveredTo, peer: peer, recognition: recognition, ext: ext, replyTo: replyTo)
+      cursor: cursor, deliveredTo: deliveredTo, peer: peer, recognition: recognition, ext: ext, replyTo: replyTo,
+      options: options)
     message.signedAt = signedAt
     return message
   }

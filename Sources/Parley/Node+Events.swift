@@ -82,6 +82,14 @@ extension Hub {
           messages.append((events.count, stored.channel))
           events.append(.message(message))
         }
+      case .localMessage(let stored):
+        guard let name = names[stored.channel] else { continue }
+        let entry = LocalMessage(stored).entry(cursor: stored.cursor)
+        for message in self.messages(entry, channel: stored.channel, name: name, cursor: stored.cursor) {
+          shown[stored.channel, default: []].append(message.key)
+          messages.append((events.count, stored.channel))
+          events.append(.message(message))
+        }
       case .peerMessage(let stored):
         if let message = peerMessage(stored.json, with: stored.peer, stored.cursor) { events.append(.message(message)) }
       }

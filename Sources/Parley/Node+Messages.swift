@@ -18,7 +18,10 @@ extension Node {
   public func send(
     _ draft: MessageDraft, to name: ChannelName, waiting seconds: Double? = nil
   ) async throws(ParleyError) -> SendReceipt {
-    try await say(draft.content, draft.options, in: name, waiting: seconds)
+    try takeRate()
+    if !draft.receivers.isEmpty { return try await direct(draft, in: name, waiting: seconds) }
+    if draft.isLive { return try await sayLive(draft, in: name) }
+    return try await say(draft.content, draft.options, in: name, waiting: seconds)
   }
 
   func say(
@@ -64,7 +67,7 @@ extension Node {
     switch answer {
     case .stored(let key, let number): return (key, number)
     case .failed(let failure): throw ParleyError(failure, name)
-    case .queued, .stopped: throw .stopped
+    case .sent, .queued, .stopped: throw .stopped
     }
   }
 
@@ -147,7 +150,7 @@ extension Node {
       }
       // The notice of a message comes after its commit: what was read can be downloaded at once.
       let shown = Array(messages.prefix(count).reversed())
-      return try await after(shown, in: joined, engine)
+      return try await withDeliveries(try await after(shown, in: joined, engine), engine)
     } catch {
       throw .profileDamaged(path: settings.home, reason: error.description)
     }
@@ -184,21 +187,31 @@ extension Node {
 
   /// The same for any message.
   public func tell(_ draft: MessageDraft, peer: String) async throws(ParleyError) -> TellOutcome {
+    try takeRate()
     let engine = try await running()
     let target = try await find(peer, engine)
+    guard draft.receivers.isEmpty else {
+      throw .badField("receivers", value: draft.receivers[0], allowed: "in a channel only")
+    }
+    if draft.isLive { return try await tellLive(draft, to: target.peer, engine) }
     let id = Sealing.randomMessageID()
     let json = try checked(message(draft.content, id, draft.options))
     let events = hub.events(bufferingCount: 256)
     switch await engine.messaging.tell(OutboxMessage(peer: target.peer, id: id, json: json)) {
     case .queued: break
     case .failed(let failure): throw ParleyError(failure, nil)
-    case .stored, .stopped: throw .stopped
+    case .stored, .sent, .stopped: throw .stopped
     }
     guard target.isOnline else { return .queued(id) }
+    return await isAnswered(id, by: target.peer, events) ? .delivered(id) : .queued(id)
+  }
+
+  /// Within three seconds.
+  func isAnswered(_ id: MessageID, by peer: PeerID, _ events: AsyncStream<NodeEvent>) async -> Bool {
     let isDelivered = await withTaskGroup(of: Bool.self) { group in
       group.addTask { [hub] in
         if hub.isDelivered(id) { return true }
-        for await event in events where event == .delivered(nil, id, to: target.peer) { return true }
+        for await event in events where event == .delivered(nil, id, to: peer) { return true }
         return false
       }
       group.addTask {
@@ -208,7 +221,7 @@ extension Node {
       defer { group.cancelAll() }
       return await group.next() ?? false
     }
-    return isDelivered || hub.isDelivered(id) ? .delivered(id) : .queued(id)
+    return isDelivered || hub.isDelivered(id)
   }
 
   /// By full ID, by a prefix of it, or by a name that one person has. One who is blocked is found by ID only, unless

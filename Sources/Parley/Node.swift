@@ -37,6 +37,8 @@ public actor Node {
   private var waiting: [CheckedContinuation<Void, Never>] = []
   /// Finished when the node shall end.
   private var isStopRequested = false
+  /// Nil: as many as one likes.
+  var sendRate: SendRate?
   /// The user's own.
   var ownToken: LoginToken?
   private let end = AsyncStream.makeStream(of: Void.self)
@@ -48,6 +50,7 @@ public actor Node {
   public init(_ settings: NodeSettings, trouble: @escaping @Sendable (String) -> Void = { _ in }) throws(ParleyError) {
     self.settings = settings
     try settings.check()
+    sendRate = settings.messageRateMax.map { SendRate(perSecond: $0) }
     let profile: Profile
     do { profile = try Profile.open(home: settings.home, passphrase: settings.passphrase) } catch {
       throw ParleyError(error, home: settings.home)

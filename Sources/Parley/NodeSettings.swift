@@ -1,3 +1,6 @@
+import ParleyActors
+import ParleyVocabulary
+
 /// With what a node is started.
 public struct NodeSettings: Sendable {
   /// The folder with the profile and everything the node keeps.
@@ -49,6 +52,11 @@ public struct NodeSettings: Sendable {
   /// Seconds after which channels of which this node is the owner or an admin get a new secret, 60 to 31,536,000 (a
   /// year); nil: only when somebody is removed, and with `Node.rotate`.
   public var rotateEverySeconds: Int?
+  /// Messages that the application may send within a second, in all channels and from peer to peer together, 1 to
+  /// 100,000; beyond it `.messageRateLimited` is thrown. Nil: as many as it likes.
+  public var messageRateMax: Int?
+  /// By which the seconds of `messageRateMax` are counted.
+  package var clock: @Sendable () -> Instant = { SystemClock.now() }
 
   public init(
     home: String, displayName: String? = nil, interfaces: [String] = [], peers: [String] = [], port: UInt16 = 0,
@@ -79,6 +87,7 @@ public struct NodeSettings: Sendable {
   static let outboxByteCountRange = 32_768...1_073_741_824
   static let byteRateRange = 65_536...1 << 40
   static let rotateEverySecondsRange = 60...31_536_000
+  static let messageRateRange = 1...100_000
   static let partByteCountRange = 0...1 << 50
 
   /// Throws `.badSetting` for a number outside its bounds.
@@ -99,6 +108,7 @@ public struct NodeSettings: Sendable {
       ("bytes a second from others", downloadByteRateMax, Self.byteRateRange),
       ("bytes of parts of downloads", partByteCountMax, Self.partByteCountRange),
       ("seconds between new secrets", rotateEverySeconds, Self.rotateEverySecondsRange),
+      ("messages a second", messageRateMax, Self.messageRateRange),
     ]
     for case (let name, let value?, let allowed) in optional where !allowed.contains(value) {
       throw .badSetting(name, value: value, allowed: allowed)

@@ -28,11 +28,27 @@ extension ParleyError {
       self = .queueFull(
         "\(count) messages wait for people who are away and \(countMax) may (with this one \(byteCount) bytes, of "
           + "\(byteCountMax)): this one was not kept, the others are; try again when some have been fetched")
+    case .peerAway: self = .stopped
     case .diskRefuses(let reason): self = .queueFull("\(reason); this message was not sent")
     case .disk(let reason):
       self = .queueFull(
         "\(reason); the message is kept in memory and sent to those present, but is not on disk here: "
           + "make space, and it will be written")
+    }
+  }
+}
+
+extension ParleyError {
+  /// Of what can befall a message on its way out.
+  var sendingSentence: String {
+    switch self {
+    case .peerAway(let peer):
+      "\(peer.fingerprint) is not there, or did not answer: what is for those who are there does not wait; send it "
+        + "again when they are, or without that"
+    case .messageRateLimited(let perSecond):
+      "this node may send \(perSecond) messages a second, by its own settings, and has: nothing was sent; send it "
+        + "again in a moment (error 509)"
+    default: preconditionFailure("asked for these cases only")
     }
   }
 }

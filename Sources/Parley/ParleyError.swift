@@ -49,6 +49,11 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
   case badBundle(MediaID, reason: String)
   /// That is not done to this message, and why. Nothing was sent.
   case refusedDeed(MessageReference, DeedRefusal)
+  /// It was for whoever is there, and this person is not, or did not answer within three seconds. It does not wait.
+  case peerAway(PeerID)
+  /// This node said more messages within a second than its settings let it (`NodeSettings.messageRateMax`); error 509
+  /// of hosted systems. Nothing was sent.
+  case messageRateLimited(perSecond: Int)
   /// Nobody met so far has this ID, prefix or name.
   case noSuchPeer(String)
   /// Several people match; nothing was sent to any of them.
@@ -139,6 +144,7 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
       "no message \(message.id.text.escapedLine) of \(message.sender.fingerprint) is here: nothing was sent"
     case .unknownMessageID, .ambiguousMessage, .notForwarded, .mediaNotHeld, .badBundle: messageSentence
     case .refusedDeed(let message, let refusal): refusal.sentence(message.id)
+    case .peerAway, .messageRateLimited: sendingSentence
     case .noSuchPeer(let text):
       "nobody met so far matches \(text.escapedLine): see parley members CHANNEL for names and IDs"
     case .ambiguousPeer(let text, let candidates):

@@ -258,6 +258,7 @@ extension NodeEvent {
     case .messageChanged(let change): change.byteCount
     // A text stands in the JSON and in the body.
     case .message(let message): 512 + 2 * message.json.utf8.count + 40 * message.deliveredTo.count
+    case .command(let command): 512 + 2 * command.json.utf8.count
     case .tokenExpiring: 8_192
     case .tokenAccepted, .tokenRefused: 1_024
     case .announced(_, let announcement): 256 + (announcement?.text.utf8.count ?? 0)
@@ -285,6 +286,7 @@ extension NodeEvent {
     case .message(let message): message.channel == channel
     case .fetched(let name, _): name == channel
     case .messageChanged(let change): change.channel == channel
+    case .command(let command): command.channel == channel
     case .delivered(let name, _, _): name == channel
     case .keysChanged(let name, _), .refused(let name, _, _): name == channel
     case .attributeChanged(let name, _), .typing(let name, _, _): name == channel

@@ -112,6 +112,8 @@ public struct Message: Sendable, Equatable {
     case custom(CustomContent)
     /// Messages that somebody put together: `Node.unpack(_:)`.
     case combine(CombinedMessages)
+    /// A photo, voice, video or file on a server of the application's own: nodes transfer nothing of it.
+    case remote(RemoteMedia)
     /// A kind that this version does not know; its JSON is kept in `json`.
     case unknown(kind: String)
     /// Taken back, a message of this kind: what it said is not shown any more. `state` says by whom.
@@ -135,7 +137,7 @@ public struct Message: Sendable, Equatable {
   /// `Node.events(since:)` goes on after this message.
   public let cursor: UInt64
   /// Who besides the author is known to have it stored; empty for other people's messages.
-  public let deliveredTo: [PeerID]
+  public internal(set) var deliveredTo: [PeerID]
   /// Of a message from peer to peer: the other one, who wrote it or to whom it went. Nil in a channel.
   public let peer: PeerID?
   /// What is known of who the sender is, beyond that name.
@@ -155,13 +157,16 @@ public struct Message: Sendable, Equatable {
   var signedAt: UInt64 = 0
   /// What it announced before it was taken back.
   var recalledMedia: [MediaID] = []
+  /// What its sender asked for beside.
+  public let options: Options
 
   public init(
     channel: ChannelName?, id: MessageID, sender: PeerID, senderName: String, timestamp: String, body: Body,
     json: String, cursor: UInt64, deliveredTo: [PeerID], peer: PeerID? = nil, recognition: Recognition = .none,
-    ext: String? = nil, replyTo: MessageReference? = nil, fetched: [MediaID] = []
+    ext: String? = nil, replyTo: MessageReference? = nil, fetched: [MediaID] = [], options: Options = .none
   ) {
     self.fetched = fetched
+    self.options = options
     self.recognition = recognition
     self.ext = ext
     self.replyTo = replyTo
@@ -425,6 +430,8 @@ public enum NodeEvent: Sendable, Equatable {
   case message(Message)
   /// Something was done to messages that are here: own deeds too. Has a cursor, as a message has.
   case messageChanged(MessageChange)
+  /// A member who is here commands this application something; kept nowhere, and told once.
+  case command(Command)
   /// A member has a name that looks like that of a person whom the user verified, and another key: somebody else, or
   /// the same person with a new device or a lost profile. To be shown loudly. Comes when they appear under the name.
   case impostor(ChannelName, Member, of: PeerID)

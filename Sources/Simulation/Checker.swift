@@ -139,7 +139,8 @@ struct Checker {
       node.application.failures[request] = failure
     case .entryStored(let channel, let entry, let cursor):
       node.application.unsynced.append(.entry(channel, entry, cursor: cursor))
-    case .governed: break
+    case .governed, .localStored, .live: break
+    case .sent(let request): answered(request, node, network)
     case .synced(let cursor): synced(cursor, node, network)
     case .delivered(let channel, let log, let after, let through, let peer):
       let key = LogKey(author: node.peer, log: log)

@@ -186,7 +186,7 @@ final class SimulatedNode {
   private func isAwaited(_ record: MessagingRecord) -> Bool {
     switch record {
     case .entry(_, let entry): entry.key.author == peer
-    case .peerMessage, .outboxAdd: true
+    case .peerMessage, .local, .outboxAdd: true
     case .outboxRemove, .delivered, .floor: false
     }
   }

@@ -193,11 +193,13 @@ final class SimulatedProcess {
   private func carryOut(_ effect: LinksEffect) {
     switch effect {
     case .multicast(let channel, let frames):
-      network.multicast(datagram(channel, frames, nil), from: node.index)
+      for frames in FragmentRule.datagrams(of: frames.map { signed($0, channel) }) {
+        network.multicast(datagram(channel, frames, nil), from: node.index)
+      }
     case .unicast(let channel, let address, let frames, let said):
       let direct = node.fault == .lowersAcknowledgements ? said.map(lowered) : said
       if let direct { network.checker.says(direct, in: channel, node, network) }
-      network.unicast(datagram(channel, frames, direct), from: node.index, to: address)
+      network.unicast(datagram(channel, frames.map { signed($0, channel) }, direct), from: node.index, to: address)
     case .verify(let channel, let claim, let address, let generation):
       let (author, instance, _) = claim.origin
       guard
@@ -219,7 +221,8 @@ final class SimulatedProcess {
       switch signed(frame, channel) {
       case .presence(let signed): send(.presence(channel, signed), link)
       case .live(let signed): send(.live(channel, signed), link)
-      case .entry, .fragment, .direct, .suspect, .whoHas: preconditionFailure("only what is signed goes this way")
+      case .entry, .fragment, .liveFragment, .direct, .suspect, .whoHas:
+        preconditionFailure("only what is signed goes this way")
       }
     case .prove(let link, let channels):
       guard let stream = streams[link], let keys = network.streams[stream]?.keys else { return }
@@ -248,7 +251,7 @@ final class SimulatedProcess {
     case .peerStored(let id): network.checker.saysStored(id, on: link, node, network)
     case .direct(let channel, let parts): network.checker.says(parts, link, in: channel, node, network)
     case .heads, .summary, .want, .entries, .peerMessage, .ping, .pong, .prove, .presence, .live, .closing,
-      .generation, .refused:
+      .generation, .refused, .livePeerMessage:
       break
     }
     guard let stream = streams[link] else { return }
@@ -269,11 +272,10 @@ final class SimulatedProcess {
 
   /// Written and read as on the wire, once for all who hear it.
   private func datagram(
-    _ channel: ChannelID, _ frames: [OutboundFrame], _ direct: DirectFor?
+    _ channel: ChannelID, _ frames: [DatagramFrame], _ direct: DirectFor?
   ) -> SimulatedNetwork.Datagram {
     var out = ByteWriter(reserving: 512)
-    let written = frames.map { signed($0, channel) }
-    for frame in written { frame.write(to: &out) }
+    for frame in frames { frame.write(to: &out) }
     if let keys = network.channelKeys[channel], let identity = node.sealer.identity {
       let plain = direct.map { (to: $0.peer, plaintext: $0.message.encoded) }
       guard

@@ -5,11 +5,13 @@ package struct StoredPage: Sendable {
   package enum Item: Sendable, Equatable {
     case entry(StoredEntry)
     case peerMessage(StoredPeerMessage)
+    case localMessage(StoredLocalMessage)
 
     package var cursor: UInt64 {
       switch self {
       case .entry(let entry): entry.cursor
       case .peerMessage(let message): message.cursor
+      case .localMessage(let message): message.cursor
       }
     }
   }
@@ -33,11 +35,14 @@ extension Store {
     after cursor: UInt64, in channels: Set<ChannelID>, peerMessages: Bool, byteCountMax: Int
   ) throws(StoreError) -> StoredPage {
     var page = try entryPage(after: cursor, in: channels, byteCountMax)
-    guard peerMessages else { return page }
-    let other = try peerPage(after: cursor, byteCountMax)
-    page.through = min(page.through, other.through)
-    page.isLast = page.isLast && other.isLast
-    page.items = (page.items + other.items).filter { $0.cursor <= page.through }.sorted { $0.cursor < $1.cursor }
+    var others = [try localPage(after: cursor, in: channels, byteCountMax)]
+    if peerMessages { others.append(try peerPage(after: cursor, byteCountMax)) }
+    for other in others {
+      page.through = min(page.through, other.through)
+      page.isLast = page.isLast && other.isLast
+      page.items += other.items
+    }
+    page.items = page.items.filter { $0.cursor <= page.through }.sorted { $0.cursor < $1.cursor }
     return page
   }
 
@@ -82,6 +87,35 @@ extension Store {
           AND (hidden = 0 OR EXISTS (SELECT 1 FROM acts WHERE acts.cursor = entries.cursor))
         ORDER BY cursor LIMIT ?
         """, [.clamped(cursor), limit], take)
+    }
+    if rowCount == Self.pageRowCountMax { page.isLast = false }
+    if !page.isLast { page.through = seen }
+    return page
+  }
+
+  private func localPage(
+    after cursor: UInt64, in channels: Set<ChannelID>, _ byteCountMax: Int
+  ) throws(StoreError) -> StoredPage {
+    var page = StoredPage(items: [], through: max(cursor, lastCursor), isLast: true)
+    var (left, rowCount, seen) = (byteCountMax, 0, cursor)
+    try database.each(
+      """
+      SELECT cursor, channel, author, id, lamport, kind, json FROM local_messages
+      WHERE cursor > ? ORDER BY cursor LIMIT ?
+      """, [.clamped(cursor), .clamped(Self.pageRowCountMax)]
+    ) { (row) throws(StoreError) in
+      rowCount += 1
+      if channels.contains(try self.channel(row: row.integer(1))) {
+        let message = try self.localMessage(row)
+        guard page.items.isEmpty || message.json.count <= left else {
+          page.isLast = false
+          return false
+        }
+        left -= min(left, message.json.count)
+        page.items.append(.localMessage(message))
+      }
+      seen = row.bits(0)
+      return true
     }
     if rowCount == Self.pageRowCountMax { page.isLast = false }
     if !page.isLast { page.through = seen }

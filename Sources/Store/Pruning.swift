@@ -42,12 +42,13 @@ extension Store {
     let excess = try entryCount(in: channel) - retention.entryCountMax
     let cutoff = age - Int64(retention.days) * 24 * 3_600 * 1_000
     return try committing { () throws(StoreError) in
+      let localCount = try pruneLocalMessages(row, before: cutoff, keeping: retention.entryCountMax, countMax: countMax)
       var out = Outdated(countMax: countMax)
       out.renewal = retention.renewingKind.map { (row, $0, cutoff) }
       out.renewed = try renewed(out.renewal)
       if excess > 0 { try findSurplus(row, excess, &out) }
       if !out.isFull { try findOld(row, before: cutoff, &out) }
-      var step = PruneStep(isDone: !out.isFull)
+      var step = PruneStep(removedCount: localCount, isDone: !out.isFull && localCount < countMax)
       for (place, target) in out.targets.sorted(by: { $0.key.key < $1.key.key }) {
         try remove(place, through: target, out, &step)
       }

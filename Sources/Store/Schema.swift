@@ -213,6 +213,20 @@ enum Schema {
 
         PRAGMA user_version = 10;
         """),
+    Migration(
+      script: """
+        -- Messages of a channel that are no entries (for whoever was there, or for some members only): kept here, given
+        -- to nobody. lamport: what the channel's clock showed when it came, which is its place in the history.
+        CREATE TABLE local_messages (
+          cursor INTEGER PRIMARY KEY,
+          channel INTEGER NOT NULL REFERENCES channels (id) ON DELETE CASCADE,
+          author BLOB NOT NULL CHECK (length(author) = 32), id TEXT NOT NULL,
+          lamport INTEGER NOT NULL, kind INTEGER NOT NULL, stored_at INTEGER NOT NULL, json BLOB NOT NULL,
+          UNIQUE (channel, author, id)) STRICT;
+        CREATE INDEX local_messages_by_order ON local_messages (channel, lamport, author, cursor);
+
+        PRAGMA user_version = 11;
+        """),
   ]
 
   /// Brings the file to the newest version, one transaction a step.

@@ -32,7 +32,7 @@ package final class Store {
   package let salvaged: Salvaged
   /// Why nothing can be written; nil as a rule.
   package let readOnlyReason: String?
-  /// The last cursor given to an entry or a peer message; 0 before the first. Never falls, whatever is deleted.
+  /// The last cursor given to an entry or another message; 0 before the first. Never falls, whatever is deleted.
   package internal(set) var lastCursor: UInt64
   /// Entries up to this cursor are in the search index.
   package internal(set) var indexedCursor: UInt64
@@ -203,7 +203,7 @@ package final class Store {
 
   /// Commits all writes together, or none of them when it throws. On return they survive a power cut.
   ///
-  /// Returns a cursor for each write: for a new entry or peer message the next of one rising sequence that is never
+  /// Returns a cursor for each write: for a new entry or message the next of one rising sequence that is never
   /// used twice, and 0 for duplicates, which change nothing, and for every other write.
   @discardableResult
   package func apply(_ writes: [StoreWrite]) throws(StoreError) -> [UInt64] {
@@ -263,6 +263,7 @@ package final class Store {
     switch write {
     case .entry(let entry): return try add(entry)
     case .peerMessage(let message): return try add(message)
+    case .localMessage(let message): return try add(message)
     case .outboxAdd(let item): try add(item)
     case .outboxRemove(let peer, let id): try removeFromOutbox(peer, id)
     case .member(let member): try set(member)

@@ -79,6 +79,36 @@ package struct StoredPeerMessage: Sendable, Equatable {
   }
 }
 
+/// A message of a channel that is no entry: nobody is given it.
+package struct StoredLocalMessage: Sendable, Equatable {
+  package var channel: ChannelID
+  package var author: PeerID
+  package var id: MessageID
+  /// Its place among the channel's entries; at most `Limit.counterMax`.
+  package var lamport: UInt64
+  /// At most `Limit.counterMax`.
+  package var kind: UInt64
+  package var json: [UInt8]
+  /// Given by the store; 0 when not stored yet.
+  package var cursor: UInt64
+
+  package init(
+    channel: ChannelID, author: PeerID, id: MessageID, lamport: UInt64, kind: UInt64, json: [UInt8],
+    cursor: UInt64 = 0
+  ) {
+    self.channel = channel
+    self.author = author
+    self.id = id
+    self.lamport = lamport
+    self.kind = kind
+    self.json = json
+    self.cursor = cursor
+  }
+
+  /// Behind the entries of its author that have the same time.
+  package var order: OrderKey { OrderKey(lamport: lamport, author: author, log: Instance(.max), number: cursor) }
+}
+
 /// A message that waits for its receiver.
 package struct OutboxItem: Sendable, Equatable {
   package var peer: PeerID
@@ -201,6 +231,8 @@ package struct StoredDownload: Sendable, Equatable {
 package enum StoreWrite: Sendable, Equatable {
   /// The first entry under one log and number stays; another is a duplicate.
   case entry(StoredEntry)
+  /// The first message under one (channel, author, ID) stays; another is a duplicate.
+  case localMessage(StoredLocalMessage)
   /// The first message under one (peer, side, ID) stays; another is a duplicate.
   case peerMessage(StoredPeerMessage)
   /// The first item under one (peer, ID) stays.

@@ -21,8 +21,11 @@ public struct MemberLimits: Sendable, Equatable {
   public var entriesAsked = Rate(perSecond: 2_000, atOnce: 100_000)
   /// Bytes of entries of one author. Beyond: taken later.
   public var entryBytes = Rate(perSecond: 4 << 20, atOnce: 64 << 20)
-  /// Status, goodbyes and the like of one author. Beyond: let go.
-  public var liveObjects = Rate(perSecond: 20, atOnce: 100)
+  /// Live objects of one author: goodbyes, commands, messages for whoever is there. Rooms carry up to 200 a second.
+  /// Beyond: let go.
+  public var liveObjects = Rate(perSecond: 250, atOnce: 1_000)
+  /// Bytes of messages in them. Beyond: let go.
+  public var liveBytes = Rate(perSecond: 1 << 20, atOnce: 8 << 20)
   /// Presences of one author. Beyond: let go.
   public var presences = Rate(perSecond: 20, atOnce: 200)
   /// Handshakes of one identity. Beyond: the connection is closed.
@@ -45,7 +48,7 @@ public struct MemberLimits: Sendable, Equatable {
   package var fault: (name: String, value: Int, allowed: ClosedRange<Int>)? {
     let rates = [
       ("entries", entries), ("entries asked for", entriesAsked), ("bytes of entries", entryBytes),
-      ("live objects", liveObjects), ("presences", presences),
+      ("live objects", liveObjects), ("bytes of live objects", liveBytes), ("presences", presences),
       ("handshakes", handshakes), ("connections", connections), ("identities", identities), ("signatures", signatures),
     ]
     for (name, rate) in rates {

@@ -49,7 +49,11 @@ import Testing
   }
 
   @Test(arguments: [
-    ("send team", "TEXT is missing"), ("tell Ben --as photo", "--as takes text, location or custom"),
+    ("send team", "TEXT is missing"), ("tell Ben --as song", "--as takes text, location, custom or cmd"),
+    ("tell Ben --as photo", "--remote-url URL"), ("send team --as cmd", "--action NAME"),
+    ("send team --as cmd --action a --param x", "NAME=TEXT"), ("send team hi --action a", "--as cmd only"),
+    ("send team hi --remote-url http://a", "--as photo or voice or video or file only"),
+    ("send team --as location --language de", "--language goes with --as text only"),
     ("send team hi --latitude 1", "--latitude goes with --as location only"),
     ("send team hi --as location", "a location has no text"),
     ("send team --as location --latitude 1", "a location needs --longitude"),
@@ -78,6 +82,20 @@ import Testing
     #expect(
       try JSON.object(MessageCommands.draft(invocation(custom))).text
         == #"{"type":"custom","event":"e","custom_ext":{"a":"=b","c":""},"ext":{"x":1}}"#)
+    let command = "send team --as cmd --action refresh --param page=2 --online-only"
+    #expect(
+      try JSON.object(MessageCommands.draft(invocation(command))).text
+        == #"{"type":"cmd","action":"refresh","params":{"page":"2"},"online_only":true}"#)
+    let options = "send team --priority high --receipt --broadcast --webhook-env a1 --language de --language fr hi"
+    #expect(
+      try JSON.object(MessageCommands.draft(invocation(options))).text
+        == #"{"type":"text","body":"hi","needs_receipt":true,"broadcast":true,"priority":"high","#
+        + #""webhook_env":"a1","target_languages":["de","fr"]}"#)
+    let remote = "send team --as voice --remote-url https://a/b --file-name f --seconds 7"
+    #expect(
+      try JSON.object(MessageCommands.draft(invocation(remote))).text
+        == #"{"type":"voice","remote_url":"https://a/b","file_name":"f","duration":7}"#)
+    #expect(try invocation("send team --to Ben --to k3vq hi").values("--to") == ["Ben", "k3vq"])
   }
 
   @Test func numbersHaveTheirRange() async throws {

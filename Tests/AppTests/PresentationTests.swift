@@ -38,6 +38,26 @@ import Testing
     #expect(Presenter.message(file, isChannelShown: false).contains("folder plans, 5 bytes"))
   }
 
+  @Test func whatIsBesideAMessageIsSaid() {
+    let peer = PeerID(bytes: [UInt8](repeating: 7, count: 32))!
+    var json: JSON = ["type": "text", "body": "hi", "channel": "team"]
+    #expect(Presenter.beside(json).isEmpty)
+    json = [
+      "type": "text", "body": "hi", "channel": "team", "receivers": [.string(peer.text)], "online_only": true,
+      "priority": "high", "needs_receipt": true,
+    ]
+    let line = Presenter.message(json, isChannelShown: true)
+    for words in ["in team", "only to \(peer.fingerprint)", "to those there", "asks for receipts", "priority high"] {
+      #expect(line.contains(words), "\(line)")
+    }
+    let elsewhere: JSON = ["type": "photo", "file_name": "a.jpg", "size": 5, "remote_url": "https://a/b"]
+    #expect(Presenter.message(elsewhere, isChannelShown: false).contains("photo a.jpg, 5 bytes · at https://a/b"))
+    let command = StreamEvent(
+      type: "command",
+      data: ["action": "refresh", "params": ["page": "2"], "sender": ["display_name": "Ana"], "channel": "team"])
+    #expect(Presenter.event(command, isChannelShown: true)?.contains("in team: command refresh page=2") == true)
+  }
+
   @Test func noControlByteReachesTheTerminal() {
     let file: JSON = ["type": "file", "file_name": .string(Self.hostile), "media_id": .string(Self.hostile), "size": 5]
     let lines =
@@ -51,6 +71,18 @@ import Testing
             "type": "custom", "event": .string(Self.hostile),
             "custom_ext": .object([.init(Self.hostile, .string(Self.hostile))]),
           ], isChannelShown: false),
+        Presenter.message(
+          [
+            "type": "photo", "remote_url": .string(Self.hostile), "file_name": .string(Self.hostile),
+            "receivers": [.string(Self.hostile)], "priority": .string(Self.hostile), "online_only": true,
+          ], isChannelShown: false),
+        Presenter.event(
+          StreamEvent(
+            type: "command",
+            data: [
+              "action": .string(Self.hostile), "params": .object([.init(Self.hostile, .string(Self.hostile))]),
+              "channel": .string(Self.hostile), "sender": ["display_name": .string(Self.hostile)],
+            ]), isChannelShown: true) ?? "",
         Presenter.member(["display_name": .string(Self.hostile)], nameWidth: 3), MediaCommands.line(ofMedia: file),
         ChannelCommands.line(ofChannel: ["name": .string(Self.hostile)]),
         Failure(problem: ["code": "x", "detail": .string(Self.hostile)]).message,

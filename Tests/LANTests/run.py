@@ -12,7 +12,8 @@ import traceback
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import harness  # noqa: E402
 
-MODULES = ["test_main_job", "test_secrecy", "test_loss", "test_durability", "test_limits", "test_names", "test_hostile",
+MODULES = ["test_main_job", "test_secrecy", "test_directed",
+           "test_loss", "test_durability", "test_limits", "test_names", "test_hostile",
            "test_members_gone_bad", "test_hostile_holders",
            "test_media", "test_memory", "test_home", "test_disk", "test_interfaces", "test_chat", "test_since",
            "test_network_changes", "test_backpressure", "test_landing", "test_folders",

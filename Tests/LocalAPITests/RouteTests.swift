@@ -161,6 +161,23 @@ extension HTTPTests.RouteTests {
       call: #"tell Ben {"type":"custom","event":"seat","custom_ext":{"row":"3","a":""},"#
         + #""reply_to":{"sender_id":"\#(FakeNode.ben.text)","message_id":"m9"}}"#, answer: #""outcome":"queued""#),
     Case(
+      method: "POST", target: "/v1/channels/team/messages",
+      body: #"{"body":"hi","to":["Ben","k3vq"],"online_only":true,"priority":"high","needs_receipt":true,"#
+        + #""webhook_env":"stage","target_languages":["de"],"broadcast":false}"#, status: 201,
+      call: #"send team {"type":"text","body":"hi","needs_receipt":true,"priority":"high","webhook_env":"stage","#
+        + #""target_languages":["de"],"online_only":true,"receivers":["Ben","k3vq"]} -"#, answer: "message_id"),
+    Case(
+      method: "POST", target: "/v1/channels/team/messages",
+      body: #"{"type":"cmd","action":"refresh","params":{"page":"2"}}"#, status: 201,
+      call: #"send team {"type":"cmd","action":"refresh","params":{"page":"2"}} -"#, answer: "message_id"),
+    Case(
+      method: "POST", target: "/v1/peers/Ben/messages",
+      body: #"{"type":"video","remote_url":"https://media.example/a","file_name":"a.mp4","size":5,"duration":61}"#,
+      status: 202,
+      call:
+        #"tell Ben {"type":"video","remote_url":"https://media.example/a","file_name":"a.mp4","size":5,"duration":61}"#,
+      answer: #""outcome":"queued""#),
+    Case(
       method: "PUT", target: "/v1/channels/team/hand", body: #"{"raised":true}"#, status: 200, call: "hand team true",
       answer: #""raise_hand":true"#),
     Case(
@@ -289,6 +306,13 @@ extension HTTPTests.RouteTests {
     ("POST", "/v1/channels/team/messages", #"{"type":"location","latitude":1}"#, 400, "bad_request"),
     ("POST", "/v1/channels/team/messages", #"{"type":"location","latitude":91,"longitude":1}"#, 400, "bad_field"),
     ("POST", "/v1/channels/team/messages", #"{"type":"custom","event":""}"#, 400, "bad_field"),
+    ("POST", "/v1/channels/team/messages", #"{"type":"cmd","action":"em_x"}"#, 400, "bad_field"),
+    ("POST", "/v1/channels/team/messages", #"{"body":"a","webhook_env":"abcdefghi"}"#, 400, "bad_field"),
+    ("POST", "/v1/channels/team/messages", #"{"body":"a","target_languages":["d"]}"#, 400, "bad_field"),
+    ("POST", "/v1/channels/team/messages", #"{"body":"a","priority":"highest"}"#, 400, "bad_request"),
+    ("POST", "/v1/channels/team/messages", #"{"body":"a","params":{}}"#, 400, "bad_request"),
+    ("POST", "/v1/channels/team/messages", #"{"type":"photo","file_name":"a"}"#, 400, "bad_request"),
+    ("POST", "/v1/peers/Ben/messages", #"{"body":"a","to":["Ben"]}"#, 400, "bad_request"),
     ("POST", "/v1/channels/team/messages", #"{"type":"custom","event":"e","custom_ext":{"a":1}}"#, 400, "bad_request"),
     ("POST", "/v1/channels/team/messages", #"{"body":"a","ext":[]}"#, 400, "bad_request"),
     ("POST", "/v1/channels/team/messages", #"{"body":"a","reply_to":{"message_id":"m"}}"#, 400, "bad_request"),

@@ -138,18 +138,18 @@ private func somebody(_ number: Int) -> PeerID { person(UInt64(number)) }
   #expect(passed == 200)
   var live = 0
   var reports = 0
-  for counter in 1_001...2_000 {
+  for counter in 1_001...3_000 {
     let object = LiveObject(
       author: ben, instance: run(2), counter: UInt64(counter), json: status(ben, "Ben", isOnline: true))
     links.handle(.claimVerified(garden, .live(object, signed(object.encoded)), from: address(2)))
     live += links.told.count
     reports += links.effects.count { if case .report = $0 { true } else { false } }
   }
-  #expect(live == 100)
+  #expect(live == 1_000)
   // It was reported for its presences within this minute.
   #expect(reports == 0)
   links.now = links.now.plus(60_000)
-  links.hear(presence(ben, "Ben", run: run(2), counter: 3_000), from: address(2))
+  links.hear(presence(ben, "Ben", run: run(2), counter: 4_000), from: address(2))
   #expect(links.told.count == 1)
 }
 

@@ -58,6 +58,27 @@ struct DraftTests {
     for ext in ["", "[]", "null", "{", #"{"a":1,"a":2}"#, #"{"a":1e999}"#, deep] {
       isRefused("ext") { try MessageDraft.text("x").with(ext: ext) }
     }
+    for action in ["", "em_x", "easemob::x", "parley.x", String(repeating: "a", count: 129)] {
+      isRefused("action") { try CommandContent(action: action) }
+    }
+    isRefused("params") { try CommandContent(action: "a", parameters: [.init("a", "1"), .init("a", "2")]) }
+    #expect(throws: Never.self) { try CommandContent(action: String(repeating: "a", count: 128)) }
+    let text = MessageDraft.location(try! Location(latitude: 0, longitude: 0))
+    for name in ["", "abcdefghi", "a b", "é"] { isRefused("webhook_env") { try text.with(webhookEnvironment: name) } }
+    #expect(throws: Never.self) { try text.with(webhookEnvironment: "abcdEF12") }
+    isRefused("target_languages") { try text.translated(into: ["de"]) }
+    for languages in [[], ["d"], ["de", "de"], (0..<17).map { "de-\($0)" }] {
+      isRefused("target_languages") { try MessageDraft.text("x").translated(into: languages) }
+    }
+    for url in [
+      "", "ftp://a", "http://", "http://a b", "http://ana@a", "http://a" + String(repeating: "b", count: 2_041),
+    ] {
+      isRefused("remote_url") { try RemoteMedia(kind: .file, url: url, fileName: "") }
+    }
+    isRefused("duration") { try RemoteMedia(kind: .voice, url: "http://a", fileName: "") }
+    isRefused("duration") { try RemoteMedia(kind: .photo, url: "http://a", fileName: "", seconds: 1) }
+    isRefused("width") { try RemoteMedia(kind: .voice, url: "http://a", fileName: "", seconds: 1, width: 1) }
+    isRefused("file_name") { try RemoteMedia(kind: .file, url: "http://a", fileName: long) }
     #expect(throws: Never.self) { try MessageDraft.text("x").with(ext: String(deep.dropFirst(5).dropLast())) }
     #expect(throws: ParleyError.emptyMessage) { try MessageDraft.text("") }
   }

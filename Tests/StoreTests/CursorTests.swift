@@ -65,6 +65,9 @@ import Testing
       if Int.random(in: 0..<3, using: &dice) == 0 {
         let cursor = try store.apply([Self.peerMessage("m\(index)", from: 4)])[0]
         expected.append(cursor)
+      } else if Int.random(in: 0..<4, using: &dice) == 0 {
+        let cursor = try store.apply([.localMessage(local("l\(index)", in: channel(place)))])[0]
+        if place != 3 { expected.append(cursor) }
       } else {
         numbers[place, default: 0] += 1
         let bytes = [UInt8](repeating: 7, count: .random(in: 1...60, using: &dice))
@@ -82,9 +85,10 @@ import Testing
       switch item {
       case .entry(let entry): sum + entry.bytes.count
       case .peerMessage(let message): sum + message.json.count
+      case .localMessage(let message): sum + message.json.count
       }
     }
-    #expect(byteCount <= 2 * max(byteCountMax, 60))
+    #expect(byteCount <= 3 * max(byteCountMax, 60))
   }
 
   @Test func aCursorIsNotGivenAgainWhenABatchFails() throws {

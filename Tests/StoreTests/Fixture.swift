@@ -108,6 +108,15 @@ func entry(
     isHidden: hidden || kept, isKept: kept, bytes: bytes ?? Array("entry \(number)".utf8))
 }
 
+/// A message of a channel that is no entry.
+func local(
+  _ id: String, author: UInt8 = 2, lamport: UInt64 = 1, in place: ChannelID = channel(1), json: [UInt8]? = nil
+) -> StoredLocalMessage {
+  StoredLocalMessage(
+    channel: place, author: peer(author), id: message(id), lamport: lamport, kind: 3,
+    json: json ?? Array("local \(id)".utf8))
+}
+
 func share(_ id: UInt8, in place: UInt8, path: String = "/home/ana/Bild é.jpg", byteCount: UInt64 = 5) -> StoredShare {
   StoredShare(
     id: media(id), channel: channel(place), path: path, byteCount: byteCount, modifiedNanoseconds: -3, inode: .max,

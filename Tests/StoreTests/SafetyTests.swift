@@ -191,15 +191,15 @@ struct SafetyTests {
 
   @Test func migrationsRunOnceInOrderAndAllOrNothing() throws {
     do { try Store(path: folder.store).add([entry(1)]) }
-    #expect(Schema.migrations.count == 10, "the scripts below are the next step")
+    #expect(Schema.migrations.count == 11, "the scripts below are the next step")
     let broken =
       Schema.migrations + [
-        Migration(script: "ALTER TABLE logs ADD COLUMN test INTEGER; SELECT 1 FROM nowhere; PRAGMA user_version = 11")
+        Migration(script: "ALTER TABLE logs ADD COLUMN test INTEGER; SELECT 1 FROM nowhere; PRAGMA user_version = 12")
       ]
     #expect(throws: StoreError.self) { try Store(path: folder.store, migrations: broken, busyMilliseconds: 0) }
     let second =
       Schema.migrations + [
-        Migration(script: "ALTER TABLE logs ADD COLUMN test INTEGER NOT NULL DEFAULT 0; PRAGMA user_version = 11")
+        Migration(script: "ALTER TABLE logs ADD COLUMN test INTEGER NOT NULL DEFAULT 0; PRAGMA user_version = 12")
       ]
     for _ in 0..<2 {
       let store = try Store(path: folder.store, migrations: second, busyMilliseconds: 0)

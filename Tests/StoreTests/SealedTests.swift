@@ -59,6 +59,7 @@ struct SealedTests {
       let id = message("m\(number)")
       writes.append(.peerMessage(StoredPeerMessage(peer: peer(2), isOwn: number % 2 == 0, id: id, json: json)))
       writes.append(.outboxAdd(OutboxItem(peer: peer(3), id: id, json: json)))
+      writes.append(.localMessage(local("l\(number)", lamport: UInt64(number), json: json)))
       writes.append(
         .member(
           StoredMember(
@@ -85,6 +86,7 @@ struct SealedTests {
   private struct Contents: Equatable {
     var entries: [StoredEntry]
     var messages: [StoredPeerMessage]
+    var locals: [HistoryItem]
     var outbox: [OutboxItem]
     var outboxByteCount: Int
     var members: [StoredMember]
@@ -97,6 +99,9 @@ struct SealedTests {
     init(_ store: Store) throws {
       entries = try store.entriesAfter(cursor: 0, in: nil, limit: .max)
       messages = try store.peerMessages(limit: 1_000)
+      locals = try store.historyBefore(nil, in: channel(1), limit: 2_000).filter {
+        if case .localMessage = $0 { true } else { false }
+      }
       outbox = try store.outbox()
       outboxByteCount = try store.outboxByteCount
       members = try (0...2).flatMap { try store.members(in: channel($0)) }

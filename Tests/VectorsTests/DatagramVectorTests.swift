@@ -58,6 +58,7 @@ import Testing
     ("entry", [.entry(Facts.plainEntry.encoded)]),
     ("suspect", [.suspect(Facts.ben.peerID, incarnation: 1 << 30)]),
     ("who has", [.whoHas([Facts.media, Facts.otherMedia])]), ("who has, nothing", [.whoHas([])]),
+    ("live fragment", [.liveFragment(EntryFragment(group: 1 << 63, index: 39, count: 40, bytes: [0]))]),
     (
       "several",
       [

@@ -36,6 +36,7 @@ enum Facts {
     FileKind(
       file: MediaMembers(id: otherMedia, fileName: "a b.pdf", byteCount: 1_048_577, mimeType: "application/pdf")),
     id: "m-3")
+  static let command = message(CmdKind(action: "refresh"), id: "m-16")
   static let handUp = message(RaiseHandKind(isRaised: true))
   static let handDown = message(RaiseHandKind(isRaised: false))
 

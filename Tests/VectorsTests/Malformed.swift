@@ -163,6 +163,8 @@ struct Malformed {
       Malformed("fragment 3 of 3", "frames", frame(4, group + [3, 3, 1]), "out_of_range", "fragment index"),
       Malformed("fragment of 41", "frames", frame(4, group + [0, 41, 1]), "out_of_range", "fragment index"),
       Malformed("fragment of nothing", "frames", frame(4, group + [0, 1]), "truncated", "fragment"),
+      Malformed("live fragment 3 of 3", "frames", frame(8, group + [3, 3, 1]), "out_of_range", "fragment index"),
+      Malformed("live fragment of nothing", "frames", frame(8, group + [0, 1]), "truncated", "fragment"),
       Malformed("fragment cut short", "frames", frame(4, group), "truncated", "fragment index"),
       Malformed("suspect cut short", "frames", frame(6, Array(peer[..<31])), "truncated", "suspect"),
       Malformed("suspect with a byte more", "frames", frame(6, peer + [1, 0]), "trailing", ""),
@@ -220,6 +222,8 @@ struct Malformed {
       Malformed(
         "entries, one of 31,601 bytes", "session", [3] + channel + [0, 1, 0x80, 0, 0x7B, 0x71], "too_long", "entry"),
       Malformed("peer message without ID", "session", [4, 0, 0], "malformed", "message ID"),
+      Malformed("live peer message without ID", "session", [16, 0, 0], "malformed", "message ID"),
+      Malformed("live peer message without JSON", "session", [16, 1, 0x61], "truncated", "json"),
       Malformed("peer message, ID with a newline", "session", [4, 1, 10, 0], "malformed", "message ID"),
       Malformed("peer message, ID is not UTF-8", "session", [4, 1, 0xFF, 0], "not_utf8", "message ID"),
       Malformed("peer message, ID of 65 bytes", "session", [4, 0x40, 65], "too_long", "message ID"),

@@ -17,8 +17,8 @@ private func text(_ more: String) -> String { #"{"type":"text",\#(sender),\#(res
 
 extension Malformed {
   static var json: [Malformed] {
-    (syntax + commonMembers + ownMembers + pictureMembers + placeMembers + combineMembers + options + acts + roles
-      + attributes + deeds).map {
+    (syntax + commonMembers + ownMembers + pictureMembers + placeMembers + combineMembers + options
+      + MalformedOptions.all + acts + roles + attributes + deeds).map {
         Malformed("message: " + $0, "message", Array($1.utf8), $2, $3)
       }
       + [

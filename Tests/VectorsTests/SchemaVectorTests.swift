@@ -91,6 +91,33 @@ import Testing
           title: String(repeating: "t", count: 256), summary: "Ana: 会議\nBen: \"ok\"", compatibleText: "[会議]",
           media: Facts.otherMedia, byteCount: UInt64(MessageBundle.byteCountMax), levels: 10), id: "m-17")
     ),
+    ("cmd", Facts.command),
+    (
+      "cmd, all members",
+      Facts.message(
+        CmdKind(action: String(repeating: "é", count: 64), params: [("page", "2"), ("", "")]), id: "m-17",
+        options: Facts.onlineOnly)
+    ), ("text, options of delivery", Facts.message(TextKind(body: "yes"), id: "m-18", options: Facts.delivery)),
+    ("custom to some", Facts.message(CustomKind(event: "e"), id: "m-19", options: Facts.directed(count: 1))),
+    ("text to as many as can be", Facts.message(TextKind(body: ""), id: "m-20", options: Facts.directed(count: 20))),
+    (
+      "photo elsewhere",
+      Facts.message(
+        RemoteMediaKind(type: "photo", url: "HTTPS://media.example/a.jpg", fileName: "кот.jpg"), id: "m-21")
+    ),
+    (
+      "video elsewhere, all members",
+      Facts.message(
+        RemoteMediaKind(
+          type: "video", url: "http://[::1]:8080?" + String(repeating: "q", count: 2_030), fileName: "",
+          byteCount: Limit.counterMax, mimeType: "video/mp4", duration: 0, width: 1, height: PictureMembers.numberMax),
+        id: "m-22")
+    ),
+    (
+      "voice elsewhere",
+      Facts.message(
+        RemoteMediaKind(type: "voice", url: "http://a", fileName: "a.ogg", duration: 7), id: "m-23")
+    ), ("file elsewhere", Facts.message(RemoteMediaKind(type: "file", url: "http://a/", fileName: "f"), id: "m-24")),
     ("text, empty ext", Facts.message(TextKind(body: "yes"), id: "m-15", options: MessageOptions(ext: []))),
   ]
 
@@ -182,6 +209,17 @@ import Testing
         #"{"type":"status","sender":{"display_name":"Ana","sender_id":"\#(id)"},"message_id":"s","body":"online"}"#
       ),
       (
+        "options that say nothing",
+        #"{"online_only":false,"priority":"normal","needs_receipt":false,"broadcast":false,"translations":{},"#
+          + #""type":"text","sender":{"display_name":"Ana","sender_id":"\#(id)"},"message_id":"o","#
+          + #""timestamp":"2021-03-12T09:05:16Z","body":""}"#
+      ),
+      (
+        "a place with languages, which only texts have",
+        #"{"type":"location","sender":{"display_name":"Ana","sender_id":"\#(id)"},"message_id":"l","#
+          + #""timestamp":"2021-03-12T09:05:16Z","latitude":1,"longitude":1,"target_languages":7}"#
+      ),
+      (
         "a photo that says what it is not",
         #"{"type":"photo","sender":{"display_name":"Ana","sender_id":"\#(id)"},"message_id":"p","#
           + #""timestamp":"2021-03-12T09:05:16Z","media_id":"\#(Facts.media.text)","file_name":"f","gif":false,"#
@@ -231,17 +269,24 @@ import Testing
           JSONMember("replaces", attribute.replaces.map { .string($0.description) } ?? .null),
         ]
       case let typing as TypingKind: [JSONMember("typing", typing.isTyping)]
+      case let command as CmdKind:
+        [
+          JSONMember("action", command.action),
+          JSONMember("params", .object(command.params.map { JSONMember($0.name, $0.value) })),
+        ]
+      case let media as RemoteMediaKind: media.value
       case let act as any ActKind: meaning(act)
       case let deed as any MessageActKind: meaning(deed)
       default: []
       }
-    let options = [
-      message.options.ext.map { JSONMember("ext", .object($0)) },
-      message.options.replyTo.map {
-        JSONMember(
-          "reply_to", .object([JSONMember("sender_id", $0.sender.text), JSONMember("message_id", $0.id.text)]))
-      },
-    ].compactMap { $0 }
+    let options =
+      [
+        message.options.ext.map { JSONMember("ext", .object($0)) },
+        message.options.replyTo.map {
+          JSONMember(
+            "reply_to", .object([JSONMember("sender_id", $0.sender.text), JSONMember("message_id", $0.id.text)]))
+        },
+      ].compactMap { $0 } + Facts.meaning(message.options)
     return [
       JSONMember(
         "value",

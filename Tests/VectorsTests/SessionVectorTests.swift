@@ -55,6 +55,7 @@ import Testing
         .entries(channel, request: 300, [Facts.plainEntry.encoded, Facts.handEntry.encoded], isLast: true)
       ), ("entries, none", .entries(channel, request: 0, [], isLast: false)),
       ("peer message", .peerMessage(MessageID("m-1")!, json: Facts.text)),
+      ("live peer message", .livePeerMessage(MessageID("m-16")!, json: Facts.command)),
       ("peer stored", .peerStored(MessageID("m-1")!)), ("ping", .ping(0x4142_4344_4546_4748)), ("pong", .pong(.max)),
       ("prove", .prove(proofs)), ("presence", .presence(channel, presence)), ("live", .live(channel, live)),
       ("generation", .generation(channel, Facts.statement, secret: Bytes32(repeatElement(0x5A, count: 32))!)),

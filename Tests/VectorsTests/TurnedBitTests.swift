@@ -40,6 +40,7 @@ import Testing
     [
       .presence(signed(Presence.context, presence.encoded)), .live(signed(LiveObject.context, live.encoded)),
       .entry(entry.encoded), .fragment(EntryFragment(group: 1, index: 0, count: 2, bytes: [1, 2, 3])),
+      .liveFragment(EntryFragment(group: 2, index: 1, count: 2, bytes: [4])),
       .direct([UInt8](repeating: 6, count: 40)), .suspect(ben.peerID, incarnation: 3),
       .whoHas([MediaID(Bytes32(words: (1, 2, 3, 4)))]),
     ]

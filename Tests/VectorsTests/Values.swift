@@ -75,6 +75,8 @@ extension DatagramFrame {
         [
           JSONMember("type", "suspect"), JSONMember("peer", hex: peer.bytes), JSONMember("incarnation", incarnation),
         ]
+      case .liveFragment(let fragment):
+        [JSONMember("type", "live_fragment"), JSONMember("fragment", fragment.value)]
       case .whoHas(let media): [JSONMember("type", "who_has"), JSONMember("media", .array(media.map(\.value.json)))]
       }
     return .object(members)
@@ -161,6 +163,10 @@ extension SessionMessage {
     case .peerMessage(let id, let json):
       return type(
         "peer_message",
+        [JSONMember("message_id", id.text), JSONMember("json", String(decoding: json, as: UTF8.self))])
+    case .livePeerMessage(let id, let json):
+      return type(
+        "live_peer_message",
         [JSONMember("message_id", id.text), JSONMember("json", String(decoding: json, as: UTF8.self))])
     case .peerStored(let id): return type("peer_stored", [JSONMember("message_id", id.text)])
     case .ping(let nonce): return type("ping", [JSONMember("nonce", bits: nonce)])

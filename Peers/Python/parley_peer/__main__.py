@@ -76,6 +76,9 @@ class Commands:
     async def tell(self, peer_id, text):
         return {"message_id": await self.peer.peer_message(identifier(peer_id), text)}
 
+    async def live(self, name, kind, members):
+        return {"message_id": self.peer.room(name).live(kind, json.loads(members))}
+
     async def dial(self, host, port):
         return {"session": await self.peer.dial(host, int(port))}
 
@@ -119,7 +122,7 @@ class Commands:
 
 
 COMMANDS = {
-    "join", "leave", "send", "raw", "hand", "members", "history", "media", "tell", "dial", "share", "download",
+    "join", "leave", "send", "raw", "hand", "members", "history", "media", "tell", "live", "dial", "share", "download",
     "combine", "unpack", "down"}
 
 

@@ -4,7 +4,7 @@ import datetime
 import secrets
 import time
 
-from parley_wire import messages, sessions, writing
+from parley_wire import keys, messages, sessions, writing
 from parley_wire.reading import Refused
 
 from . import links, secure
@@ -189,6 +189,9 @@ class Chats:
         elif kind == "peer_message":
             session.last_used = now()
             await self._peer_message(session, value)
+        elif kind == "live_peer_message":
+            session.last_used = now()
+            await self._live_peer_message(session, value)
         elif kind == "peer_stored":
             if value["message_id"] in self.stored:
                 self.stored[value["message_id"]].set()
@@ -210,15 +213,29 @@ class Chats:
 
     # Messages to one
 
-    async def _peer_message(self, session, value):
+    def _read_peer_message(self, session, value, is_live):
+        """The checked message, and its JSON; None when it is not what it should be."""
         json = value["json"].encode("utf-8", "surrogateescape")
         try:
             found = messages.message(json, session.peer_id)
+            is_ours = "receivers" not in found or keys.base32(self.peer.peer_id) in found["receivers"]
+            is_allowed = messages.is_live(found) if is_live else found["type"] not in messages.LIVE
+            if found["message_id"] == value["message_id"] and is_ours and is_allowed:
+                return found, json
         except Refused:
-            self.peer.malformed += 1
-            return
-        if found["message_id"] != value["message_id"]:
-            self.peer.malformed += 1
+            pass
+        self.peer.malformed += 1
+        return None, json
+
+    async def _live_peer_message(self, session, value):
+        found, _ = self._read_peer_message(session, value, is_live=True)
+        if found is not None:
+            await session.send(writing.peer_stored(found["message_id"]))
+            self.peer.tell({"event": "live", "channel": None, "author": session.peer_id, **found})
+
+    async def _peer_message(self, session, value):
+        found, json = self._read_peer_message(session, value, is_live=False)
+        if found is None:
             return
         is_new = self.peer.store.keep_received(session.peer_id, found["message_id"], json)
         await session.send(writing.peer_stored(found["message_id"]))

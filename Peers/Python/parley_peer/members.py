@@ -271,6 +271,9 @@ class Members:
         except Refused:
             return
         if status["type"] != "status":
+            # Who is only claimed may be a recording; what goes to some members comes in no live object.
+            if member.is_there and messages.is_live(status) and "receivers" not in status:
+                self.peer.tell({"event": "live", "channel": self.room.name, "author": author, **status})
             return
         if status["online"]:
             member.name = status["display_name"]

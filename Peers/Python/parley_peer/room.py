@@ -103,6 +103,18 @@ class Room:
         for member in self.members.there():
             self.in_session(member, writing.entries(self.channel_id, 0, True, [encoded]))
 
+    def live(self, kind, own):
+        """To whoever is there, once; its message ID."""
+        message_id = self.peer.new_message_id()
+        json = writing.kept(self.peer.peer_id, self.peer.name, message_id, self.peer.timestamp(), kind, own)
+        value = writing.live(self.peer.peer_id, self.peer.instance, self.peer.next_counter(), json)
+        signed = writing.signed(self.peer.identity, "live", self.channel_id, self.peer.instance, value)
+        for frame in writing.live_frames(signed):
+            self.send([frame])
+        for member in self.members.there():
+            self.in_session(member, writing.session_live(self.channel_id, signed))
+        return message_id
+
     # Heard
 
     def heard(self, body, datagram, instance, came_from):
@@ -114,8 +126,8 @@ class Room:
                     self._signed(kind, bytes.fromhex(frame["signature"] + frame["object"]), instance, came_from)
                 elif kind == "entry":
                     self.history.entry_heard(bytes.fromhex(frame["bytes"]))
-                elif kind == "fragment":
-                    self._fragment(instance, frame["fragment"], came_from)
+                elif kind in ("fragment", "live_fragment"):
+                    self._fragment(kind, instance, frame["fragment"], came_from)
                 elif kind == "direct":
                     self._direct(bytes.fromhex(frame["bytes"]), datagram, instance, came_from)
                 elif kind == "suspect":
@@ -134,8 +146,8 @@ class Room:
         else:
             self.members.goodbye(signed)
 
-    def _fragment(self, instance, fragment, came_from):
-        key = came_from[1], instance, fragment["group"]
+    def _fragment(self, kind, instance, fragment, came_from):
+        key = kind, came_from[1], instance, fragment["group"]
         found = self.fragments.setdefault(key, [])
         if found and fragment["count"] != found[0]["count"]:
             return
@@ -145,8 +157,10 @@ class Room:
         if len(found) == found[0]["count"]:
             del self.fragments[key]
             whole = datagrams.joined(found)
-            if whole is not None:
+            if whole is not None and kind == "fragment":
                 self.history.entry_heard(whole)
+            elif whole is not None:
+                self._signed("live", whole, instance, came_from)
         elif len(self.fragments) > FRAGMENT_GROUPS_MAX:
             del self.fragments[next(iter(self.fragments))]
 

@@ -85,6 +85,7 @@ FRAMES = {
     5: lambda data: {"type": "direct", "bytes": data.hex()},
     6: lambda data: {"type": "suspect", **suspect(data)},
     7: lambda data: {"type": "who_has", "media": media_ids(data)},
+    8: lambda data: {"type": "live_fragment", "fragment": fragment(data)},
 }
 
 

@@ -148,6 +148,7 @@ MESSAGES = {
     13: ("summary", summary),
     14: ("generation", generation),
     15: ("refused", refused),
+    16: ("live_peer_message", peer_message),
 }
 
 

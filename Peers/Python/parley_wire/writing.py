@@ -7,7 +7,7 @@ from .sessions import BUCKETS_BYTES, PREFACE_BYTES
 ENTRY_IN_FRAME_BYTES_MAX = 1_169
 FRAGMENT_PART_BYTES = 1_159
 PRESENCE_FRAME, LIVE_FRAME, ENTRY_FRAME, FRAGMENT_FRAME = 1, 2, 3, 4
-DIRECT_FRAME, SUSPECT_FRAME, WHO_HAS_FRAME = 5, 6, 7
+DIRECT_FRAME, SUSPECT_FRAME, WHO_HAS_FRAME, LIVE_FRAGMENT_FRAME = 5, 6, 7, 8
 PROBE, ECHO, ACKNOWLEDGE, HOLDING = 1, 2, 3, 4
 LAST, SEND_YOURS, OF_BUCKETS = 1, 2, 4
 HIDDEN = 1
@@ -113,12 +113,21 @@ def who_has(media_ids):
 
 def entry_frames(encoded):
     """The frames an entry goes in, each for a datagram of its own."""
+    return _split(encoded, ENTRY_FRAME, FRAGMENT_FRAME)
+
+
+def live_frames(signed_object):
+    """The frames a signed live object goes in, each for a datagram of its own."""
+    return _split(signed_object, LIVE_FRAME, LIVE_FRAGMENT_FRAME)
+
+
+def _split(encoded, whole, fragment):
     if len(encoded) <= ENTRY_IN_FRAME_BYTES_MAX:
-        return [frame(ENTRY_FRAME, encoded)]
+        return [frame(whole, encoded)]
     group = u64(first8(blake2b(32, encoded)))
     parts = [encoded[at : at + FRAGMENT_PART_BYTES] for at in range(0, len(encoded), FRAGMENT_PART_BYTES)]
     return [
-        frame(FRAGMENT_FRAME, group + bytes([index, len(parts)]) + part) for index, part in enumerate(parts)]
+        frame(fragment, group + bytes([index, len(parts)]) + part) for index, part in enumerate(parts)]
 
 
 def probe(nonce):
@@ -183,6 +192,10 @@ def entries(channel_id, request, is_last, encoded):
 
 def peer_message(message_id, json):
     return b"\x04" + block(message_id.encode("utf-8")) + block(json)
+
+
+def live_peer_message(message_id, json):
+    return b"\x10" + block(message_id.encode("utf-8")) + block(json)
 
 
 def peer_stored(message_id):

@@ -228,10 +228,10 @@ package actor LinksActor {
         channel, header.instance, from: address, frames, under: channelKeys.ownership == nil ? nil : generation.id))
   }
 
-  private func seal(_ channel: ChannelID, _ frames: [OutboundFrame], _ direct: DirectFor?) -> [UInt8]? {
+  private func seal(_ channel: ChannelID, _ frames: [DatagramFrame], _ direct: DirectFor?) -> [UInt8]? {
     guard let channelKeys = keys[channel] else { return nil }
     var body = ByteWriter(reserving: 512)
-    for frame in frames { wire(frame, channel).write(to: &body) }
+    for frame in frames { frame.write(to: &body) }
     let plain = direct.map { (to: $0.peer, plaintext: $0.message.encoded) }
     do {
       return try DatagramSealer.seal(
@@ -265,11 +265,13 @@ package actor LinksActor {
   private func carryOut(_ effect: LinksEffect) {
     switch effect {
     case .multicast(let channel, let frames):
-      guard let datagram = seal(channel, frames, nil) else { break }
-      transport.multicast(datagram)
-      traffic.multicast(datagram.count, on: interfaceStates)
+      for frames in FragmentRule.datagrams(of: frames.map { wire($0, channel) }) {
+        guard let datagram = seal(channel, frames, nil) else { continue }
+        transport.multicast(datagram)
+        traffic.multicast(datagram.count, on: interfaceStates)
+      }
     case .unicast(let channel, let address, let frames, let direct):
-      guard let datagram = seal(channel, frames, direct) else { break }
+      guard let datagram = seal(channel, frames.map({ wire($0, channel) }), direct) else { break }
       transport.send(datagram, to: address)
       traffic.unicast(datagram.count)
     case .verify(let channel, let claim, let address, let generation): verify(claim, channel, address, generation)
@@ -286,7 +288,8 @@ package actor LinksActor {
       switch wire(frame, channel) {
       case .presence(let signed): sendFrame(link, .presence(channel, signed))
       case .live(let signed): sendFrame(link, .live(channel, signed))
-      case .entry, .fragment, .direct, .suspect, .whoHas: preconditionFailure("only signed frames are sent so")
+      case .entry, .fragment, .liveFragment, .direct, .suspect, .whoHas:
+        preconditionFailure("only signed frames are sent so")
       }
     case .prove(let link, let channels): prove(link, channels)
     case .close(let link, let afterWrites):

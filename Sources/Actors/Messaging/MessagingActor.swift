@@ -9,6 +9,7 @@ import ParleyWire
 package actor MessagingActor {
   package enum Answer: Sendable, Equatable {
     case stored(LogKey, number: UInt64)
+    case sent
     case queued
     case failed(MessagingFailure)
     case stopped
@@ -75,6 +76,37 @@ package actor MessagingActor {
     await answer { .told($0, message, queuedAt: SystemClock.wallMilliseconds()) }
   }
 
+  /// To whoever is in the channel. Returns once it is on the wire, and on the disk if it is kept.
+  package func submitLive(
+    _ channel: ChannelID, _ id: MessageID, kind: UInt64, json: [UInt8], isKept: Bool
+  ) async -> Answer {
+    await answer { .submittedLive(channel, Self.live($0, id, kind, json, isKept)) }
+  }
+
+  /// To a peer who is there; `.messaging(.peerDelivered)` follows when they have it.
+  package func tellLive(_ peer: PeerID, _ id: MessageID, kind: UInt64, json: [UInt8], isKept: Bool) async -> Answer {
+    await answer { .toldLive(peer, Self.live($0, id, kind, json, isKept)) }
+  }
+
+  /// To some members of a channel, or to those of them who are there.
+  package func direct(
+    _ channel: ChannelID, _ id: MessageID, to receivers: [PeerID], kind: UInt64, json: [UInt8], isLive: Bool,
+    isKept: Bool
+  ) async -> Answer {
+    await answer {
+      .directed(
+        channel, Self.live($0, id, kind, json, isKept), to: receivers, isLive: isLive,
+        queuedAt: SystemClock.wallMilliseconds())
+    }
+  }
+
+  private static func live(
+    _ request: RequestID, _ id: MessageID, _ kind: UInt64, _ json: [UInt8], _ isKept: Bool
+  ) -> LiveSubmission {
+    LiveSubmission(
+      request: request, id: id, kind: kind, json: json, timestamp: SystemClock.wallMilliseconds(), isKept: isKept)
+  }
+
   /// The question goes through the mailbox, behind what was posted before it: who has just joined may write.
   private func answer(_ event: (RequestID) -> MessagingEvent) async -> Answer {
     guard !isClosed else { return .stopped }
@@ -136,9 +168,10 @@ package actor MessagingActor {
     switch notice {
     case .stored(let request, _, let key, let number): resume(request, .stored(key, number: number))
     case .queued(let request): resume(request, .queued)
+    case .sent(let request): resume(request, .sent)
     case .failed(let request, let failure): resume(request, .failed(failure))
     case .entryStored, .governed, .synced, .delivered, .peerMessage, .peerDelivered, .peerExpired, .overLimit,
-      .equivocated:
+      .equivocated, .localStored, .live:
       switchboard.notices(.messaging(notice))
     }
   }

@@ -206,7 +206,7 @@ package actor StoreActor {
   private func isAwaited(_ write: StoreWrite) -> Bool {
     switch write {
     case .entry(let entry): entry.key.author == me
-    case .peerMessage, .outboxAdd: true
+    case .peerMessage, .localMessage, .outboxAdd: true
     default: false
     }
   }
@@ -268,6 +268,11 @@ package actor StoreActor {
     case .entry(let channel, let entry): .entry(stored(entry, in: channel, isKept: isKept, entry.encoded))
     case .peerMessage(let peer, let id, let json, let isOwn):
       .peerMessage(StoredPeerMessage(peer: peer, isOwn: isOwn, id: id, json: json))
+    case .local(let message, _):
+      .localMessage(
+        StoredLocalMessage(
+          channel: message.channel, author: message.author, id: message.id, lamport: message.lamport,
+          kind: message.kind, json: message.json))
     case .outboxAdd(let message, _):
       .outboxAdd(OutboxItem(peer: message.peer, id: message.id, json: message.json))
     case .outboxRemove(let peer, let id): .outboxRemove(peer, id)
@@ -327,32 +332,6 @@ package actor StoreActor {
   }
 
   // MARK: Reading
-
-  /// So many visible entries before a place in the shared order (nil: the last ones), newest first, and the place
-  /// before which the next ones are; nil when there are no more.
-  package func history(
-    of channel: ChannelID, before place: OrderKey?, limit: Int
-  ) throws(StoreError) -> (entries: [(entry: Entry, cursor: UInt64)], next: OrderKey?) {
-    let page = try store.entriesBefore(place, in: channel, limit: limit)
-    let entries = page.compactMap { stored in
-      (try? Entry(decoding: stored.bytes[...])).map { (entry: $0, cursor: stored.cursor) }
-    }
-    return (entries, page.count < limit ? nil : page.last?.order)
-  }
-
-  /// The entry with this cursor and so many before it in the shared order, newest first; none when it is gone.
-  package func history(
-    of channel: ChannelID, through cursor: UInt64, limit: Int
-  ) throws(StoreError) -> (entries: [(entry: Entry, cursor: UInt64)], next: OrderKey?) {
-    guard cursor > 0, let last = try store.entriesAfter(cursor: cursor - 1, in: channel, limit: 1).first,
-      last.cursor == cursor
-    else { return ([], nil) }
-    let page = try store.entriesBefore(last.order, in: channel, limit: limit)
-    let entries = ([last] + page).compactMap { stored in
-      (try? Entry(decoding: stored.bytes[...])).map { (entry: $0, cursor: stored.cursor) }
-    }
-    return (entries, page.count < limit ? nil : page.last?.order)
-  }
 
   /// The newest messages between this node and `peer` before `cursor` (nil: the last ones), the newest first, and which
   /// of them still wait for that peer.

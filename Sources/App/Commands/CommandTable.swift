@@ -39,6 +39,8 @@ enum CommandTable {
       .init(name: "--history-entries", value: "N", help: "keep the last N entries of each channel; else 100000"),
       .init(name: "--outbox-seconds", value: "S", help: "give up messages that waited S seconds; else 604800, 7 days"),
       .init(
+        name: "--message-rate", value: "N", help: "send N messages a second at most; else as many as you like"),
+      .init(
         name: "--rotate-every", value: "TIME", help: "new secrets for channels of yours so often, such as 30d"),
       .init(name: "--upload-limit", value: "RATE", help: "send files at so many bytes a second, such as 5M"),
       .init(name: "--download-limit", value: "RATE", help: "fetch files at so many bytes a second, such as 20M"),
@@ -239,12 +241,16 @@ enum CommandTable {
   static let send = Command(
     name: "send", arguments: [.init("CHANNEL"), .init("TEXT", .any)],
     options: draftOptions + [
-      .init(name: "--wait", value: "S", help: "wait up to S seconds until everybody present has it")
+      .init(
+        name: "--to", value: "PEER", isRepeatable: true,
+        help: "only for these members, at most 20, named as for tell; nobody else can read it"),
+      .init(name: "--wait", value: "S", help: "wait up to S seconds until everybody present has it"),
     ],
     summary: "send a message to a channel",
     details: "With - for TEXT the message is read from standard input. Prints the message's ID.",
     examples: draftExamples("send team") + [
       .init("parley send team \"Lunch?\"", "say it"),
+      .init("parley send team --to Ben --to Eva \"Only for you two\"", "to some of the channel"),
       .init("parley send team --wait 5 Lunch", "and print how many have it"),
       .init("uptime | parley send team -", "what another program says"),
       .init("parley send team -- --wait", "a text that starts with a dash"),

@@ -8,6 +8,8 @@ enum MessageCommands {
     let wait: Int64? = try invocation.number("--wait", in: 0...3_600)
     let client = try NodeClient(home: Home.path(invocation))
     var body = try draft(invocation)
+    let people = invocation.values("--to")
+    if !people.isEmpty { body.append(.init("to", .array(people.map { .string($0) }))) }
     if let wait { body.append(.init("wait", .integer(wait))) }
     let receipt = try client.call("POST", ["channels", name, "messages"], body: .object(body))
     if invocation.isJSON { return Terminal.line(receipt.text) }
@@ -15,37 +17,8 @@ enum MessageCommands {
     guard wait != nil else { return }
     let present = receipt["present"]?.integer ?? 0
     let delivered = receipt["delivered_to"]?.array?.count ?? 0
+    if !people.isEmpty { return Terminal.line("\(delivered) of \(people.count) have it.") }
     Terminal.line(present == 0 ? "Nobody else is present." : "\(delivered) of \(present) present have it.")
-  }
-
-  /// What is said, and what beside it.
-  static func draft(_ invocation: Invocation) throws(Failure) -> [JSON.Field] {
-    let kind = invocation.value("--as") ?? "text"
-    for (name, owner) in draftOptionOwners where owner != kind && invocation.options[name] != nil {
-      throw .usage("\(name) goes with --as \(owner) only")
-    }
-    if kind != "text", !invocation.all("TEXT").isEmpty {
-      throw .usage("a \(kind) has no text: say it in another message")
-    }
-    var body: [JSON.Field] = [.init("type", .string(kind))]
-    switch kind {
-    case "text": body.append(.init("body", .string(try text(invocation))))
-    case "location":
-      for (option, member) in [("--latitude", "latitude"), ("--longitude", "longitude")] {
-        guard let value = invocation.value(option) else { throw .usage("a location needs \(option) DEGREES") }
-        guard let degrees = Double(value) else { throw .usage("\(option) must be a number, not \(value.escapedLine)") }
-        body.append(.init(member, .number(degrees)))
-      }
-      for (option, member) in [("--address", "address"), ("--building", "building_name")] {
-        if let value = invocation.value(option) { body.append(.init(member, .string(value))) }
-      }
-    case "custom":
-      guard let event = invocation.value("--event") else { throw .usage("a custom message needs --event NAME") }
-      body += [.init("event", .string(event)), .init("custom_ext", .object(try fields(invocation)))]
-    default: throw .usage("--as takes text, location or custom, not \(kind.escapedLine); files: parley share")
-    }
-    if let ext = try ext(invocation) { body.append(.init("ext", ext)) }
-    return body
   }
 
   static func ext(_ invocation: Invocation) throws(Failure) -> JSON? {
@@ -55,11 +28,6 @@ enum MessageCommands {
     }
     return json
   }
-
-  private static let draftOptionOwners = [
-    ("--latitude", "location"), ("--longitude", "location"), ("--address", "location"), ("--building", "location"),
-    ("--event", "custom"), ("--field", "custom"),
-  ]
 
   static func fields(_ invocation: Invocation) throws(Failure) -> [JSON.Field] {
     var fields: [JSON.Field] = []
@@ -72,7 +40,7 @@ enum MessageCommands {
   }
 
   /// The words of the command line, or all of standard input less one trailing newline.
-  private static func text(_ invocation: Invocation) throws(Failure) -> String {
+  static func text(_ invocation: Invocation) throws(Failure) -> String {
     let words = invocation.all("TEXT")
     guard !words.isEmpty else { throw .usage("TEXT is missing: say something, or - to read it") }
     guard words == ["-"] else { return words.joined(separator: " ") }

@@ -19,13 +19,17 @@ enum Presenter {
       place = " to you"
     }
     let who = "\(Terminal.bold(name)) \(Terminal.dim(fingerprint))\(place)"
-    return "\(Terminal.dim(time(json["timestamp"]?.string))) \(who): \(content(json))\(state(json["state"]))"
+    return
+      "\(Terminal.dim(time(json["timestamp"]?.string))) \(who)\(beside(json)): \(content(json))\(state(json["state"]))"
   }
 
   private static func content(_ json: JSON) -> String {
     let type = json["type"]?.string ?? ""
     if let recalled = json["state"]?["recalled"] { return self.recalled(type, recalled) }
     switch type {
+    case "photo" where json["remote_url"] != nil, "video" where json["remote_url"] != nil,
+      "file" where json["remote_url"] != nil, "voice" where json["remote_url"] != nil:
+      return remote(json, type)
     case "text":
       let body = json["body"]?.string?.escapedText ?? ""
       return body.split(separator: "\n", omittingEmptySubsequences: false).joined(separator: "\n    ")
@@ -103,6 +107,7 @@ enum Presenter {
     switch event.type {
     case "message": return message(data, isChannelShown: isChannelShown)
     case "message_changed": return change(data, place)
+    case "command": return command(data, place)
     case "impostor": return impostor(data, place)
     case "token_accepted", "token_refused", "token_expiring": return token(event, place)
     case "member":

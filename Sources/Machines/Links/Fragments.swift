@@ -2,8 +2,8 @@ import ParleyHashing
 import ParleyVocabulary
 import ParleyWire
 
-/// How an encoded entry that does not fit one datagram is split.
-enum FragmentRule {
+/// How an encoded entry, or a signed live object, that does not fit one datagram is split.
+package enum FragmentRule {
   /// Datagram less header (44), tag (16) and frame head (3).
   static let wholeByteCountMax = Limit.datagramByteCountMax - 44 - 16 - 3
   /// …less what a fragment says of itself (10).
@@ -20,9 +20,25 @@ enum FragmentRule {
   }
 }
 
-/// Parts of entries that are not whole yet. Bounded, and shared out: when there are too many, the oldest group goes of
-/// whoever has most (first of the host, then of the socket), so that one who begins many pushes out only its own. What
-/// is lost here is asked for again by whoever lacks it.
+extension FragmentRule {
+  /// What one datagram carries each: all that is small together, a live object that is too large in parts.
+  package static func datagrams(of frames: [DatagramFrame]) -> [[DatagramFrame]] {
+    var small: [DatagramFrame] = []
+    var parts: [[DatagramFrame]] = []
+    for frame in frames {
+      if case .live(let signed) = frame, signed.object.count > wholeByteCountMax - Signed.signatureByteCount {
+        parts += split(signed.encoded).map { [.liveFragment($0)] }
+      } else {
+        small.append(frame)
+      }
+    }
+    return small.isEmpty ? parts : [small] + parts
+  }
+}
+
+/// Parts of entries and live objects that are not whole yet. Bounded, and shared out: when there are too many, the
+/// oldest group goes of whoever has most (first of the host, then of the socket), so that one who begins many pushes
+/// out only its own. What is lost here of an entry is asked for again by whoever lacks it.
 struct FragmentPool: Equatable, Sendable {
   static let groupCountMax = 64
 

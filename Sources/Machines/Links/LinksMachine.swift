@@ -194,11 +194,12 @@ package struct LinksMachine: Sendable {
         author = presence.author
         introduced = presence.author
         effects.append(.verify(channel, .presence(presence, signed), from: address, under: generation))
-      case .live(let signed):
-        guard let live = try? LiveObject(decoding: signed.object[...]), live.instance == instance,
-          isFresh(live.author, instance, live.counter, channel)
+      case .live(let signed): effects += heardLive(signed, channel, instance, address, generation)
+      case .liveFragment(let fragment):
+        guard let bytes = fragments.add(fragment, channel, instance, from: address),
+          let signed = try? Signed(decoding: bytes[...]), signatures.take(address.host, at: now)
         else { continue }
-        effects.append(.verify(channel, .live(live, signed), from: address, under: generation))
+        effects += heardLive(signed, channel, instance, address, generation)
       case .entry(let bytes): effects.append(.tell(.messaging(.entryHeard(channel, bytes, from: author))))
       case .fragment(let fragment):
         guard let bytes = fragments.add(fragment, channel, instance, from: address) else { continue }
@@ -218,6 +219,15 @@ package struct LinksMachine: Sendable {
     return effects
   }
 
+  private func heardLive(
+    _ signed: Signed, _ channel: ChannelID, _ instance: Instance, _ address: Address, _ generation: GenerationID?
+  ) -> [LinksEffect] {
+    guard let live = try? LiveObject(decoding: signed.object[...]), live.instance == instance,
+      isFresh(live.author, instance, live.counter, channel)
+    else { return [] }
+    return [.verify(channel, .live(live, signed), from: address, under: generation)]
+  }
+
   /// Under a key that those have who were removed meanwhile, nothing is read that nobody signed or that comes from
   /// nobody known, and after a while only who is there.
   private func isReadLate(
@@ -225,7 +235,7 @@ package struct LinksMachine: Sendable {
   ) -> Bool {
     switch frame {
     case .presence: true
-    case .live, .entry, .fragment, .direct: author != nil && isOverlapping(channel, now)
+    case .live, .liveFragment, .entry, .fragment, .direct: author != nil && isOverlapping(channel, now)
     case .suspect, .whoHas: false
     }
   }

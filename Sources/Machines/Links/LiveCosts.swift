@@ -5,6 +5,7 @@ import ParleyWire
 struct LiveCosts: Equatable, Sendable {
   private var presences: RateAllowance?
   private var liveObjects: RateAllowance?
+  private var liveBytes: RateAllowance?
 
   /// Nil when there was room for it.
   mutating func excess(of claim: LiveClaim, _ limits: MemberLimits, at now: Instant) -> MemberExcess? {
@@ -13,11 +14,18 @@ struct LiveCosts: Equatable, Sendable {
       var allowance = presences ?? RateAllowance(limits.presences)
       defer { presences = allowance }
       return allowance.take(1, at: now) ? nil : .presences
-    case .live:
-      var allowance = liveObjects ?? RateAllowance(limits.liveObjects)
-      defer { liveObjects = allowance }
-      return allowance.take(1, at: now) ? nil : .liveObjects
+    case .live(let live, _): return liveExcess(byteCount: live.json.count, limits, at: now)
     }
+  }
+
+  /// Of a live object, or of what was said to us alone and is for nobody who is absent.
+  mutating func liveExcess(byteCount: Int, _ limits: MemberLimits, at now: Instant) -> MemberExcess? {
+    var (objects, bytes) = (
+      liveObjects ?? RateAllowance(limits.liveObjects), liveBytes ?? RateAllowance(limits.liveBytes)
+    )
+    defer { (liveObjects, liveBytes) = (objects, bytes) }
+    guard objects.take(1, at: now) else { return .liveObjects }
+    return bytes.take(UInt64(byteCount), at: now) ? nil : .liveObjects
   }
 }
 
@@ -33,7 +41,7 @@ extension DatagramFrame {
   var isSigned: Bool {
     switch self {
     case .presence, .live, .entry: true
-    case .fragment, .direct, .suspect, .whoHas: false
+    case .fragment, .liveFragment, .direct, .suspect, .whoHas: false
     }
   }
 }

@@ -400,6 +400,11 @@ extension LinksMachine {
     case .refused(let channel, let reason):
       return refused(channel, reason, by: peer, link)
     case .peerMessage, .peerStored: return [.tell(.messaging(.sessionMessage(peer, message)))]
+    case .livePeerMessage(_, let json):
+      if let excess = peers[peer]?.costs.liveExcess(byteCount: json.count, limits, at: now) {
+        return session.channels.min().map { report($0, peer, excess, now) } ?? []
+      }
+      return [.tell(.messaging(.sessionMessage(peer, message)))]
     }
   }
 

@@ -240,7 +240,10 @@ package struct MembershipMachine: Sendable {
       let message = try? SchemaMessage(decoding: live.json, author: live.author)
     else { return [] }
     if let typing = message.content as? TypingKind { return heard(typing, live, channel, now) }
-    guard let status = message.content as? StatusKind else { return [] }
+    guard let status = message.content as? StatusKind else {
+      // Who is only claimed may be a recording.
+      return member.isPresent ? [.tell(.messaging(.liveHeard(channel, live.author, json: live.json)))] : []
+    }
     let before = member.view(live.author)
     if status.isOnline {
       member.displayName = message.sender.displayName

@@ -108,6 +108,14 @@ package enum MessagingEvent: Equatable, Sendable {
 
   /// A message from peer to peer; `queuedAt` is our clock, milliseconds since 1970.
   case told(RequestID, OutboxMessage, queuedAt: UInt64)
+  /// For whoever is in the channel now.
+  case submittedLive(ChannelID, LiveSubmission)
+  /// For a peer who is there.
+  case toldLive(PeerID, LiveSubmission)
+  /// For some members of a channel; `isLive`: for those who are there.
+  case directed(ChannelID, LiveSubmission, to: [PeerID], isLive: Bool, queuedAt: UInt64)
+  /// A live object of a member who is present; its signature and its counter are checked.
+  case liveHeard(ChannelID, PeerID, json: [UInt8])
   case woke
 }
 
@@ -119,6 +127,8 @@ package struct LoadID: Hashable, Sendable {
 package enum MessagingRecord: Equatable, Sendable {
   case entry(ChannelID, Entry)
   case peerMessage(PeerID, MessageID, json: [UInt8], isOwn: Bool)
+  /// `isAnswered`: its author is told that it is here.
+  case local(LocalMessage, isAnswered: Bool)
   case outboxAdd(OutboxMessage, queuedAt: UInt64)
   case outboxRemove(PeerID, MessageID)
   case delivered(ChannelID, log: Instance, PeerID, number: UInt64)
@@ -133,6 +143,7 @@ package enum MessagingRecord: Equatable, Sendable {
     switch self {
     case .entry(_, let entry): Self.byteCount(of: entry)
     case .peerMessage(_, _, let json, _): 120 + json.count
+    case .local(let message, _): 160 + message.json.count
     case .outboxAdd(let message, _): 120 + message.json.count
     case .outboxRemove, .delivered, .floor: 120
     }
@@ -158,6 +169,8 @@ package enum MessagingEffect: Equatable, Sendable {
 package enum MessagingNotice: Equatable, Sendable {
   /// On the disk and on the wire.
   case stored(RequestID, ChannelID, LogKey, number: UInt64)
+  /// Gone out to whoever is there, or in the outbox; on the disk, if it is kept.
+  case sent(RequestID)
   /// In the outbox, on the disk.
   case queued(RequestID)
   case failed(RequestID, MessagingFailure)
@@ -172,6 +185,10 @@ package enum MessagingNotice: Equatable, Sendable {
   case delivered(ChannelID, log: Instance, after: UInt64, through: UInt64, to: PeerID)
   case peerMessage(PeerID, MessageID, json: [UInt8], cursor: UInt64)
   case peerDelivered(PeerID, MessageID)
+  /// As `entryStored`, of what is no entry.
+  case localStored(LocalMessage, cursor: UInt64)
+  /// Of a kind that is never kept; `channel` is nil from peer to peer.
+  case live(_ channel: ChannelID?, PeerID, json: [UInt8])
   /// This author costs more than a member may, or did what none may.
   case overLimit(ChannelID, PeerID, MemberExcess)
   /// From this number on the log is shown to nobody.
@@ -188,6 +205,8 @@ package enum MessagingFailure: Equatable, Sendable {
   case queueFull(byteCount: Int, byteCountMax: Int)
   /// So many messages, or bytes, wait for peers who are away.
   case outboxFull(count: Int, countMax: Int, byteCount: Int, byteCountMax: Int)
+  /// It was only for whoever is there, and nobody is.
+  case peerAway
   case disk(String)
   /// Not even taken: the disk refuses what came before.
   case diskRefuses(String)

@@ -8,6 +8,9 @@ package struct MessagingMachine: Sendable {
   package let instance: Instance
   var channels: [ChannelID: ChannelLog] = [:]
   var outbox: Outbox
+  var liveAnswers = LiveAnswers()
+  /// Calls that wait for what they said, and is no entry, to be on the disk.
+  var keptRequests: [MessageID: RequestID] = [:]
   /// How far our log of this run went in channels that we left: should we come back, no number is given twice.
   var departed: [ChannelID: LogState] = [:]
   /// Of owned channels.
@@ -87,6 +90,11 @@ package struct MessagingMachine: Sendable {
     case .sessionMessage(let peer, let message): return received(message, peer, now)
     case .sessionFailed(let peer): return sessionFailed(peer, now)
     case .told(let request, let message, let queuedAt): return told(request, message, queuedAt, now)
+    case .submittedLive(let channel, let live): return submittedLive(channel, live)
+    case .toldLive(let peer, let live): return toldLive(peer, live)
+    case .directed(let channel, let submission, let receivers, let isLive, let queuedAt):
+      return directed(channel, submission, to: receivers, isLive: isLive, queuedAt, now)
+    case .liveHeard(let channel, let author, let json): return heardLive(channel, json, author)
     case .woke: return woke(now)
     }
   }

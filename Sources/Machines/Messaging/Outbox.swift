@@ -22,8 +22,25 @@ struct Outbox: Sendable {
       count: count, countMax: limits.countMax, byteCount: bytes, byteCountMax: limits.byteCountMax)
   }
 
+  /// Whether all of these may wait.
+  func failure(adding messages: [OutboxMessage]) -> MessagingFailure? {
+    let (count, bytes) = (messages.count, byteCount + messages.reduce(0) { $0 + $1.json.count })
+    guard self.count + count > limits.countMax || bytes > limits.byteCountMax else { return nil }
+    return .outboxFull(
+      count: self.count, countMax: limits.countMax, byteCount: bytes, byteCountMax: limits.byteCountMax)
+  }
+
   mutating func add(_ message: OutboxMessage, _ request: RequestID?, expiresAt: Instant) {
     guard queues[message.peer, default: PeerQueue()].add(message, request, expiresAt: expiresAt) else { return }
+    count += 1
+    byteCount += message.json.count
+  }
+
+  /// It is not on the disk yet, and no call waits for it.
+  mutating func addForLater(_ message: OutboxMessage, expiresAt: Instant) {
+    guard queues[message.peer, default: PeerQueue()].add(message, nil, expiresAt: expiresAt, isUnstored: true) else {
+      return
+    }
     count += 1
     byteCount += message.json.count
   }
@@ -123,16 +140,19 @@ extension MessagingMachine {
   /// From the session's authenticated peer. What is malformed or names another sender is refused and not acknowledged.
   mutating func heardPeerMessage(_ id: MessageID, _ json: [UInt8], _ peer: PeerID) -> [MessagingEffect] {
     guard recordsByteCount < MessagingRule.recordsByteCountMax else { return [] }
-    guard let message = try? SchemaMessage(decoding: json, author: peer), message.messageID == id else {
+    guard let message = try? SchemaMessage(decoding: json, author: peer), message.messageID == id, !message.isLive,
+      let place = place(of: message, from: peer)
+    else {
       refuse()
       return []
     }
-    enqueue(.peerMessage(peer, id, json: json, isOwn: false))
-    return []
+    return keepPeerMessage(message, id, json, from: peer, place)
   }
 
   mutating func peerStored(_ id: MessageID, _ peer: PeerID, _ now: Instant) -> [MessagingEffect] {
-    guard let item = outbox.remove(peer, id) else { return [] }
+    guard let item = outbox.remove(peer, id) else {
+      return liveAnswers.take(peer, id) ? [.notify(.peerDelivered(peer, id))] : []
+    }
     enqueue(.outboxRemove(peer, id))
     // The next one takes its place among those in flight.
     return item.requests.map { .notify(.queued($0)) } + [.notify(.peerDelivered(peer, id))] + sendOutbox(to: peer, now)

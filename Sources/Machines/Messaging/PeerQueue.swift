@@ -31,8 +31,11 @@ struct PeerQueue: Sendable {
 
   private func slot(_ id: MessageID) -> Int? { positions[id].map { $0 - base } }
 
-  /// Nil: from the disk. Said twice under one ID, it is sent once; true when it is new.
-  mutating func add(_ message: OutboxMessage, _ request: RequestID?, expiresAt: Instant) -> Bool {
+  /// Nil: from the disk, unless it is not stored yet and nobody waits. Said twice under one ID, it is sent once; true
+  /// when it is new.
+  mutating func add(
+    _ message: OutboxMessage, _ request: RequestID?, expiresAt: Instant, isUnstored: Bool = false
+  ) -> Bool {
     if let index = slot(message.id) {
       if let request { slots[index]!.requests.append(request) }
       return false
@@ -40,7 +43,8 @@ struct PeerQueue: Sendable {
     positions[message.id] = base + slots.count
     slots.append(
       Item(
-        message: message, expiresAt: expiresAt, requests: request.map { [$0] } ?? [], isStored: request == nil))
+        message: message, expiresAt: expiresAt, requests: request.map { [$0] } ?? [],
+        isStored: request == nil && !isUnstored))
     return true
   }
 

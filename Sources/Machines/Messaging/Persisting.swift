@@ -34,6 +34,10 @@ extension MessagingMachine {
       case .peerMessage(let peer, let id, let json, _):
         effects.append(.notify(.peerMessage(peer, id, json: json, cursor: cursor)))
         shownCursor = max(shownCursor, cursor)
+      case .local(let message, _):
+        guard channels[message.channel] != nil else { continue }
+        effects.append(.notify(.localStored(message, cursor: cursor)))
+        shownCursor = max(shownCursor, cursor)
       case .outboxAdd, .outboxRemove, .delivered, .floor: break
       }
     }
@@ -81,7 +85,11 @@ extension MessagingMachine {
       }
       changed.insert(channel)
       return stored(channel, entry, now)
-    case .peerMessage(let peer, let id, _, let isOwn): return isOwn ? [] : [.tell(.links(.send(peer, .peerStored(id))))]
+    case .peerMessage(let peer, let id, _, let isOwn):
+      return isOwn ? kept(id) : [.tell(.links(.send(peer, .peerStored(id))))]
+    case .local(let message, let isAnswered):
+      if message.author == me { return kept(message.id) }
+      return isAnswered ? [.tell(.links(.send(message.author, .peerStored(message.id))))] : []
     case .outboxAdd(let message, _): return outboxStored(message, now)
     case .floor(let channel, let key, let floor):
       guard channels[channel] != nil else { return [] }
@@ -141,6 +149,10 @@ extension MessagingMachine {
       }
       channels[channel]!.submissions = SubmissionQueue()
     }
+    for id in keptRequests.keys.sorted(by: { $0.text < $1.text }) {
+      effects.append(.notify(.failed(keptRequests[id]!, .disk(reason))))
+    }
+    keptRequests = [:]
     return effects + outbox.failRequests().map { .notify(.failed($0, .disk(reason))) }
   }
 }

@@ -87,6 +87,7 @@ extension MessagingMachine {
       return heardEntries(channel, request, entries, isLast, peer, now)
     case .peerMessage(let id, let json): return heardPeerMessage(id, json, peer)
     case .peerStored(let id): return peerStored(id, peer, now)
+    case .livePeerMessage(let id, let json): return heardLivePeerMessage(id, json, peer)
     case .ping, .pong, .prove, .presence, .live, .closing, .direct, .generation, .refused: return []
     }
   }

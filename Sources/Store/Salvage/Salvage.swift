@@ -61,6 +61,7 @@ final class Salvage {
   private var entries: [StoredEntry] = []
   private var messages: [StoredPeerMessage] = []
   private var waiting: [OutboxItem] = []
+  private var locals: [StoredLocalMessage] = []
 
   /// From the files at `path` into `store`, which is new and empty.
   ///
@@ -103,7 +104,11 @@ final class Salvage {
   private func takeFact(_ id: Int64, _ row: PageReader.Row) {
     let fields = row.fields
     // Of cursors the highest counts, in whatever image.
-    if fields.count >= 10 && fields[1].integer != nil || fields.count == 6 && fields[1].key != nil { noteCursor(id) }
+    if fields.count >= 10 && fields[1].integer != nil || fields.count == 6 && fields[1].key != nil
+      || fields.count == 8 && fields[1].integer != nil && fields[2].key != nil
+    {
+      noteCursor(id)
+    }
     if id == 1, (2...4).contains(fields.count), fields.dropFirst().allSatisfy({ $0.integer != nil }) {
       noteCursor(fields[1].integer!)
     }
@@ -179,7 +184,7 @@ final class Salvage {
   private func readContents() throws(StoreError) {
     try reader.eachRow { (row) throws(StoreError) in
       if let id = row.id, id > 0 { takeContent(UInt64(id) <= Self.cursorMax ? UInt64(id) : 0, row.fields) }
-      if entries.count + messages.count + waiting.count >= Self.batchCountMax { try flush() }
+      if entries.count + messages.count + waiting.count + locals.count >= Self.batchCountMax { try flush() }
     }
     try flush()
   }
@@ -190,6 +195,9 @@ final class Salvage {
     {
       entry.cursor = cursor
       entries.append(entry)
+    }
+    if fields.count == 8, let channel = fields[1].integer, let local = localMessage(fields, cursor, channel) {
+      locals.append(local)
     }
     if fields.count == 6, let peer = fields[1].key.map({ PeerID($0) }), let own = fields[2].integer, 0...1 ~= own,
       let id = fields[3].text.flatMap({ MessageID($0) }),
@@ -235,12 +243,30 @@ final class Salvage {
     return nil
   }
 
+  /// Nobody signed it for a channel: its row must say which, and what it says must be of its author and ID.
+  private func localMessage(
+    _ fields: [PageReader.Field], _ cursor: UInt64, _ row: Int64
+  ) -> StoredLocalMessage? {
+    guard let channel = channel(row), let author = fields[2].key.map({ PeerID($0) }),
+      let id = fields[3].text.flatMap({ MessageID($0) }), let lamport = Self.counter(fields[4]),
+      let kind = Self.counter(fields[5]), fields[6].integer != nil,
+      let json = fields[7].blob.map({ plain($0, .localMessage(channel, author, id)) }),
+      checks?.message(author, false, id, json) ?? true
+    else { return nil }
+    return StoredLocalMessage(
+      channel: channel, author: author, id: id, lamport: lamport, kind: kind, json: json, cursor: cursor)
+  }
+
   private func flush() throws(StoreError) {
     try store.committing { () throws(StoreError) in
       for entry in entries { try keep(entry) }
       for message in messages {
         let cursor = try store.hasCursor(message.cursor) ? 0 : message.cursor
         if try store.under(cursor, { () throws(StoreError) in try store.add(message) }) { salvaged.messageCount += 1 }
+      }
+      for local in locals {
+        let cursor = try store.hasCursor(local.cursor) ? 0 : local.cursor
+        if try store.under(cursor, { () throws(StoreError) in try store.add(local) }) { salvaged.messageCount += 1 }
       }
       for item in waiting {
         try store.add(item)
@@ -249,6 +275,7 @@ final class Salvage {
     }
     entries = []
     messages = []
+    locals = []
     waiting = []
   }
 
@@ -305,6 +332,7 @@ extension Store {
       """
       SELECT EXISTS (SELECT 1 FROM entries WHERE cursor = ?1)
         OR EXISTS (SELECT 1 FROM peer_messages WHERE cursor = ?1)
+        OR EXISTS (SELECT 1 FROM local_messages WHERE cursor = ?1)
       """, .bits(cursor)
     ) { $0.flag(0) } ?? false
   }

@@ -31,7 +31,7 @@ struct Resealing {
     static var all: [Step] {
       [
         Step { (work, place) throws(StoreError) in try work.entries(place) },
-        Step { (work, place) throws(StoreError) in try work.peerMessages(place) },
+        Step { (work, place) throws(StoreError) in try work.messages(place) },
         Step { (work, place) throws(StoreError) in try work.outbox(place) },
         Step { (work, place) throws(StoreError) in try work.members(place) },
         Step { (work, place) throws(StoreError) in try work.shares(place) },
@@ -212,18 +212,28 @@ struct Resealing {
     return rows.last?.id
   }
 
-  private func peerMessages(_ place: Int64) throws(StoreError) -> Int64? {
-    let rows = try database.rows(
+  /// From peer to peer, and of channels that are no entries: one sequence of cursors, and one step, so that stores
+  /// which were settled before there were the latter still are.
+  private func messages(_ place: Int64) throws(StoreError) -> Int64? {
+    let (peers, locals) = (try peerMessages(after: place), try localMessages(after: place))
+    let through = [peers, locals].filter { $0.count == Self.rowCountMax }.compactMap { $0.last?.id }.min() ?? .max
+    for row in peers where row.id <= through {
+      try database.run("UPDATE peer_messages SET json = ? WHERE cursor = ?", row.json, .integer(row.id))
+    }
+    for row in locals where row.id <= through {
+      try database.run("UPDATE local_messages SET json = ? WHERE cursor = ?", row.json, .integer(row.id))
+    }
+    return (peers + locals).map(\.id).filter { $0 <= through }.max()
+  }
+
+  private func peerMessages(after place: Int64) throws(StoreError) -> [(id: Int64, json: Value)] {
+    try database.rows(
       "SELECT cursor, peer, own, id, json FROM peer_messages WHERE cursor > ? ORDER BY cursor LIMIT ?",
       .integer(place), .integer(Int64(Self.rowCountMax))
     ) { (row) throws(StoreError) in
       let cell = Cell.peerMessage(PeerID(try row.key(1)), isOwn: row.flag(2), try row.messageID(3))
       return (id: row.integer(0), json: blob(row.blob(4), cell))
     }
-    for row in rows {
-      try database.run("UPDATE peer_messages SET json = ? WHERE cursor = ?", row.json, .integer(row.id))
-    }
-    return rows.last?.id
   }
 
   private func outbox(_ place: Int64) throws(StoreError) -> Int64? {
@@ -235,6 +245,18 @@ struct Resealing {
     }
     for row in rows { try database.run("UPDATE outbox SET json = ? WHERE place = ?", row.json, .integer(row.id)) }
     return rows.last?.id
+  }
+
+  private func localMessages(after place: Int64) throws(StoreError) -> [(id: Int64, json: Value)] {
+    try database.rows(
+      """
+      SELECT m.cursor, c.channel, m.author, m.id, m.json
+      FROM local_messages AS m JOIN channels AS c ON c.id = m.channel WHERE m.cursor > ? ORDER BY m.cursor LIMIT ?
+      """, .integer(place), .integer(Int64(Self.rowCountMax))
+    ) { (row) throws(StoreError) in
+      let cell = Cell.localMessage(ChannelID(try row.key(1)), PeerID(try row.key(2)), try row.messageID(3))
+      return (id: row.integer(0), json: blob(row.blob(4), cell))
+    }
   }
 
   private func channel(after place: Int64) throws(StoreError) -> (id: Int64, value: ChannelID)? {

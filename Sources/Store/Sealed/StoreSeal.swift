@@ -26,6 +26,9 @@ struct Cell {
   static func peerMessage(_ peer: PeerID, isOwn: Bool, _ id: MessageID) -> Cell {
     Cell("peer_messages.json", peer.bytes, [isOwn ? 1 : 0], Array(id.text.utf8))
   }
+  static func localMessage(_ channel: ChannelID, _ author: PeerID, _ id: MessageID) -> Cell {
+    Cell("local_messages.json", channel.bytes, author.bytes, Array(id.text.utf8))
+  }
   static func outbox(_ peer: PeerID, _ id: MessageID) -> Cell { Cell("outbox.json", peer.bytes, Array(id.text.utf8)) }
   static func memberName(_ channel: ChannelID, _ peer: PeerID) -> Cell {
     Cell("members.name", channel.bytes, peer.bytes)

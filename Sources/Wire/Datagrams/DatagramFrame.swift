@@ -16,6 +16,8 @@ package enum DatagramFrame: Equatable, Sendable {
   case suspect(PeerID, incarnation: UInt64)
   /// Who has all of these? Holders answer directly.
   case whoHas([MediaID])
+  /// A part of a signed `LiveObject` that does not fit one datagram.
+  case liveFragment(EntryFragment)
 
   package static let directType: UInt64 = 5
   static let whoHasCountMax = 32
@@ -35,6 +37,7 @@ package enum DatagramFrame: Equatable, Sendable {
     case .whoHas(let media):
       precondition(media.count <= Self.whoHasCountMax, "a datagram asks for 32 media at most")
       Self.write(7, media.flatMap(\.bytes), to: &out)
+    case .liveFragment(let fragment): Self.write(8, fragment.encoded, to: &out)
     }
   }
 
@@ -69,6 +72,7 @@ package enum DatagramFrame: Equatable, Sendable {
       try reader.finish()
       return .suspect(peer, incarnation: incarnation)
     case 7: return .whoHas(try mediaIDs(bytes))
+    case 8: return .liveFragment(try EntryFragment(decoding: bytes))
     default: return nil
     }
   }

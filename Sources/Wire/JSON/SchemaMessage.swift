@@ -71,12 +71,18 @@ package struct SchemaMessage: Sendable {
     try Self.check(sender, author)
     let type = try members.string("type")
     guard type.utf8.count <= 64, !type.isEmpty else { throw .malformed(field: "type", reason: "not 1 to 64 bytes") }
-    let kind = KindRegistry.kind(named: type)
+    let kind = KindRegistry.kind(named: type, members)
     messageID = try Self.messageID(in: members, required: kind?.needsMessageID ?? false)
     timestamp = try Self.timestamp(in: members, required: kind?.needsMessageID ?? false)
     if let kind { content = try kind.init(from: members) } else { content = UnknownKind(type: type, members: members) }
-    options = kind?.takesOptions == true ? try MessageOptions(from: members) : .none
+    options =
+      kind?.takesOptions == true ? try MessageOptions(from: members, isTranslated: kind is TextKind.Type) : .none
   }
+
+  /// Of a kind that travels live only.
+  package var isLive: Bool { Swift.type(of: content).isLive }
+  /// Of a kind that people see, or that is for their applications.
+  package var isForReaders: Bool { Swift.type(of: content).takesOptions }
 
   private static func check(_ sender: Sender, _ author: PeerID?) throws(WireError) {
     if let author, author != sender.peer {

@@ -19,16 +19,7 @@ package struct CustomKind: MessageKind {
 
   package init(from members: [JSONMember]) throws(WireError) {
     event = try members.string("event", byteCounts: 1...Self.eventByteCountMax)
-    var fields: [(name: String, value: String)] = []
-    if members["custom_ext"] != nil {
-      for member in try members.object("custom_ext") {
-        guard case .string(let value) = member.value else {
-          throw .malformed(field: "custom_ext", reason: "not texts by name")
-        }
-        fields.append((member.name, value))
-      }
-    }
-    self.fields = fields
+    fields = try members.texts("custom_ext")
   }
 
   package var members: [JSONMember] {

@@ -73,8 +73,8 @@ package struct PictureMembers: Equatable, Sendable {
   init(from members: [JSONMember], isPhoto: Bool) throws(WireError) {
     width = try Self.number("width", members, from: 1)
     height = try Self.number("height", members, from: 1)
-    isOriginal = isPhoto ? try Self.flag("original", members) : false
-    isGIF = isPhoto ? try Self.flag("gif", members) : false
+    isOriginal = isPhoto ? try members.flag("original") : false
+    isGIF = isPhoto ? try members.flag("gif") : false
     big = isPhoto ? try Self.media("big_media_id", members) : nil
     thumbnail = try Self.media("thumbnail_media_id", members)
   }
@@ -85,14 +85,6 @@ package struct PictureMembers: Equatable, Sendable {
     guard let value = try members.optionalCounter(name) else { return nil }
     guard (least...UInt64(numberMax)).contains(value) else { throw .malformed(field: name, reason: "out of range") }
     return UInt32(value)
-  }
-
-  private static func flag(_ name: String, _ members: [JSONMember]) throws(WireError) -> Bool {
-    switch members[name] {
-    case nil: return false
-    case .bool(let value): return value
-    default: throw .malformed(field: name, reason: "neither true nor false")
-    }
   }
 
   private static func media(_ name: String, _ members: [JSONMember]) throws(WireError) -> MediaID? {

@@ -10,6 +10,9 @@ package protocol MessageKind: Equatable, Sendable {
   /// Hidden kinds are ordered and reconciled like all entries, but are not part of the history that people see.
   static var isHidden: Bool { get }
   static var needsMessageID: Bool { get }
+  /// Live kinds travel to whoever is there and are never kept: in an entry they count for nothing.
+  static var isLive: Bool { get }
+  static var takesOptions: Bool { get }
   /// Where the schema's examples put `type`; readers accept any order.
   static var typePlace: TypePlace { get }
 
@@ -24,7 +27,8 @@ package enum TypePlace: Sendable { case first, beforeBody, last }
 extension MessageKind {
   package static var isHidden: Bool { false }
   package static var needsMessageID: Bool { true }
-  static var takesOptions: Bool { needsMessageID && !isHidden }
+  package static var isLive: Bool { false }
+  package static var takesOptions: Bool { needsMessageID && !isHidden }
   package static var typePlace: TypePlace { .beforeBody }
   package var type: String { Self.type }
   var typeComesFirst: Bool { Self.typePlace == .first }
@@ -35,7 +39,7 @@ package enum KindRegistry {
   static let all: [any MessageKind.Type] =
     [
       StatusKind.self, RaiseHandKind.self, TextKind.self, PhotoKind.self, FileKind.self, VideoKind.self,
-      VoiceKind.self, LocationKind.self, CustomKind.self, CombineKind.self, AttributeKind.self,
+      VoiceKind.self, LocationKind.self, CustomKind.self, CmdKind.self, CombineKind.self, AttributeKind.self,
       TypingKind.self,
     ] + acts + messageActs
 
@@ -51,6 +55,12 @@ package enum KindRegistry {
   ]
 
   static func kind(named type: String) -> (any MessageKind.Type)? { all.first { $0.type == type } }
+
+  /// What these members say: media that lie elsewhere are read as such.
+  static func kind(named type: String, _ members: [JSONMember]) -> (any MessageKind.Type)? {
+    if members["remote_url"] != nil, RemoteMediaKind.types.contains(type) { return RemoteMediaKind.self }
+    return kind(named: type)
+  }
 
   /// Zero stands for a kind this version does not know.
   package static func code(of type: String) -> UInt64 { kind(named: type)?.code ?? UnknownKind.code }

@@ -3,6 +3,7 @@ package struct StatusKind: MessageKind {
   package static let type = "status"
   package static let code: UInt64 = 1
   package static let needsMessageID = false
+  package static let isLive = true
   package static let typePlace = TypePlace.last
   package let isOnline: Bool
 

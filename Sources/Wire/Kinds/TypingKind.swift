@@ -3,6 +3,7 @@ package struct TypingKind: MessageKind {
   package static let type = "typing"
   package static let code: UInt64 = 26
   package static let needsMessageID = false
+  package static let isLive = true
   package static let typePlace = TypePlace.last
   package let isTyping: Bool
 

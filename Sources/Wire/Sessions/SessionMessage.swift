@@ -82,6 +82,8 @@ package enum SessionMessage: Equatable, Sendable {
   case generation(ChannelID, Signed, secret: Bytes32)
   /// Nothing more of this channel is said to you in this session.
   case refused(ChannelID, ChannelRefusal)
+  /// A peer message for whoever is there now: it does not wait for anybody.
+  case livePeerMessage(MessageID, json: [UInt8])
 
   package static let headsCountMax = 500
   package static let rangesCountMax = 256
@@ -152,13 +154,13 @@ package enum SessionMessage: Equatable, Sendable {
         out.uint8(bucket)
         out.raw(digest.bytes)
       }
-    case .generation, .refused: writeOwned(to: &out)
+    case .generation, .refused, .livePeerMessage: writeLater(to: &out)
     }
     return out.bytes
   }
 
-  /// Messages of owned channels.
-  private func writeOwned(to out: inout ByteWriter) {
+  /// Of types that came later: owned channels, and what is for whoever is there.
+  private func writeLater(to out: inout ByteWriter) {
     switch self {
     case .generation(let channel, let signed, let secret):
       out.uint8(14)
@@ -169,7 +171,11 @@ package enum SessionMessage: Equatable, Sendable {
       out.uint8(15)
       out.bytes32(channel.value)
       out.uint8(reason.rawValue)
-    default: preconditionFailure("only these are of owned channels")
+    case .livePeerMessage(let id, let json):
+      out.uint8(16)
+      out.text(id.text)
+      out.block(json)
+    default: preconditionFailure("only these are left")
     }
   }
 
@@ -185,9 +191,7 @@ package enum SessionMessage: Equatable, Sendable {
     case 1: message = try decodeHeads(&reader)
     case 2: message = try decodeWant(&reader)
     case 3: message = try decodeEntries(&reader)
-    case 4:
-      message = .peerMessage(
-        try messageID(&reader), json: Array(try reader.block("json", byteCountMax: Limit.messageByteCountMax)))
+    case 4: message = .peerMessage(try messageID(&reader), json: try json(&reader))
     case 5: message = .peerStored(try messageID(&reader))
     case 6: message = .ping(try reader.uint64("nonce"))
     case 7: message = .pong(try reader.uint64("nonce"))
@@ -223,6 +227,7 @@ package enum SessionMessage: Equatable, Sendable {
         throw .outOfRange(field: "reason", value: UInt64(value))
       }
       message = .refused(channel, reason)
+    case 16: message = .livePeerMessage(try messageID(&reader), json: try json(&reader))
     default: return nil
     }
     try reader.finish()
@@ -242,6 +247,10 @@ package enum SessionMessage: Equatable, Sendable {
     let text = try reader.text("message ID", byteCountMax: Limit.messageIDByteCountMax)
     guard let id = MessageID(text) else { throw .malformed(field: "message ID", reason: "empty or with controls") }
     return id
+  }
+
+  private static func json(_ reader: inout ByteReader) throws(WireError) -> [UInt8] {
+    Array(try reader.block("json", byteCountMax: Limit.messageByteCountMax))
   }
 
   private static func decodeHeads(_ reader: inout ByteReader) throws(WireError) -> SessionMessage {
