@@ -4,7 +4,7 @@ import datetime
 import secrets
 import time
 
-from parley_wire import keys, messages, sessions, writing
+from parley_wire import delivered, keys, messages, sessions, writing
 from parley_wire.reading import Refused
 
 from . import links, secure
@@ -219,7 +219,7 @@ class Chats:
         try:
             found = messages.message(json, session.peer_id)
             is_ours = "receivers" not in found or keys.base32(self.peer.peer_id) in found["receivers"]
-            is_allowed = messages.is_live(found) if is_live else found["type"] not in messages.LIVE
+            is_allowed = delivered.is_live(found) if is_live else found["type"] not in delivered.LIVE
             if found["message_id"] == value["message_id"] and is_ours and is_allowed:
                 return found, json
         except Refused:

@@ -2,7 +2,7 @@
 import random
 import secrets
 
-from parley_wire import messages, objects, writing
+from parley_wire import delivered, messages, objects, writing
 from parley_wire.reading import Refused
 
 from .pausing import now, pause
@@ -272,7 +272,7 @@ class Members:
             return
         if status["type"] != "status":
             # Who is only claimed may be a recording; what goes to some members comes in no live object.
-            if member.is_there and messages.is_live(status) and "receivers" not in status:
+            if member.is_there and delivered.is_live(status) and "receivers" not in status:
                 self.peer.tell({"event": "live", "channel": self.room.name, "author": author, **status})
             return
         if status["online"]:

@@ -12,6 +12,10 @@ LANGUAGE_BYTES_MAX = 35
 LANGUAGE = re.compile("[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
 RECEIVERS_MAX = 20
 PRIORITIES = ("high", "normal", "low")
+ACTION_BYTES_MAX = 128
+RESERVED_ACTIONS = ("em_", "easemob::", "parley.")
+# Travel to whoever is there and are never kept.
+LIVE = ("status", "cmd", "typing")
 MEDIA_ELSEWHERE = ("photo", "voice", "video", "file")
 
 
@@ -100,3 +104,18 @@ def elsewhere(members, kind):
     if kind != "voice":
         value.update({"width": messages.number(members, "width", 1), "height": messages.number(members, "height", 1)})
     return value
+
+
+def command(members):
+    action = messages.bounded(members, "action", 1, ACTION_BYTES_MAX)
+    if action.startswith(RESERVED_ACTIONS):
+        raise Refused("malformed", "action")
+    params = members.get("params", {})
+    if not isinstance(params, dict) or not all(isinstance(text, str) for text in params.values()):
+        raise Refused("malformed", "params")
+    return {"action": action, "params": params}
+
+
+def is_live(value):
+    """Whether a checked message is for whoever is there."""
+    return value["type"] in LIVE or value.get("online_only", False)

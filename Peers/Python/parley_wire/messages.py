@@ -31,8 +31,6 @@ TITLE_BYTES_MAX, SUMMARY_BYTES_MAX = 256, 1_024
 BUNDLE_MESSAGES_MAX, LEVELS_MAX = 300, 10
 BUNDLE_BYTES_MAX = 9_000_300
 COMBINED = ("text", "photo", "voice", "video", "file", "custom", "combine")
-ACTION_BYTES_MAX = 128
-RESERVED_ACTIONS = ("em_", "easemob::", "parley.")
 ROLES = ("owner", "admin", "member", "muted", "removed", "banned")
 KINDS = {
     "status": 1, "raise_hand": 2, "text": 3, "photo": 4, "file": 5, "voice": 6, "video": 7, "joined": 8, "role": 9,
@@ -41,8 +39,6 @@ KINDS = {
     "attribute": 25, "typing": 26}
 NEED_ID = tuple(kind for kind in KINDS if kind not in ("status", "raise_hand", "typing"))
 TAKE_OPTIONS = ("text", "photo", "file", "voice", "video", "location", "custom", "cmd", "combine")
-# Travel to whoever is there and are never kept.
-LIVE = ("status", "cmd", "typing")
 LOG = re.compile("[0-9a-f]{16}")
 INTEGER_MIN, INTEGER_MAX = -9_223_372_036_854_775_808, 9_223_372_036_854_775_807
 TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})")
@@ -133,11 +129,6 @@ def message(data, author=None):
         value.update(options(members))
         value.update(delivered.delivery(members, kind))
     return value
-
-
-def is_live(value):
-    """Whether a checked message is for whoever is there."""
-    return value["type"] in LIVE or value.get("online_only", False)
 
 
 def options(members):
@@ -267,16 +258,6 @@ def custom(members):
     if not isinstance(fields, dict) or not all(isinstance(text, str) for text in fields.values()):
         raise Refused("malformed", "custom_ext")
     return {"event": event, "custom_ext": fields}
-
-
-def command(members):
-    action = bounded(members, "action", 1, ACTION_BYTES_MAX)
-    if action.startswith(RESERVED_ACTIONS):
-        raise Refused("malformed", "action")
-    params = members.get("params", {})
-    if not isinstance(params, dict) or not all(isinstance(text, str) for text in params.values()):
-        raise Refused("malformed", "params")
-    return {"action": action, "params": params}
 
 
 def voice(members):
@@ -512,6 +493,6 @@ OWN = {
     "location": location,
     "custom": custom,
     "combine": combine,
-    "cmd": command,
+    "cmd": delivered.command,
     "file": lambda members: media(members, True),
 }
