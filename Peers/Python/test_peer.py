@@ -4,7 +4,7 @@ import tempfile
 import unittest
 
 import make_vectors
-from parley_peer import files, logs, members, store
+from parley_peer import attributes, files, logs, members, store
 from parley_wire import keys, media, messages, objects, writing
 
 KITCHEN = keys.Channel.open("kitchen")
@@ -37,6 +37,44 @@ class AllowanceTests(unittest.TestCase):
         begun = allowance.asked_at
         self.assertEqual(sum(allowance.take(begun) for _ in range(50)), 32)
         self.assertEqual(sum(allowance.take(begun + 2) for _ in range(50)), 16)
+
+
+class AttributeTests(unittest.TestCase):
+    """As AttributeTests of the Swift side has them."""
+
+    def standing(self, *told, runs=None):
+        ana, ben = ANA.peer_id, keys.Identity(bytes([2]) * 32).peer_id
+        values = []
+        for lamport, (who, own) in enumerate(told, 1):
+            author = {"ana": ana, "ben": ben}[who]
+            json = writing.kept(author, who, "m", "2021-03-12T09:05:16Z", "attribute", own)
+            values.append({
+                "hidden": True, "author": author, "log": RUN, "number": lamport, "lamport": lamport,
+                "messages": [{"kind": messages.KINDS["attribute"], "body": json.decode("utf-8")}]})
+        found = attributes.standing(values, {ana: RUN, ben: RUN} if runs is None else runs)
+        return {act["key"]: act["value"] for act in found}
+
+    def test_what_comes_later_stands_unless_it_is_not_to_overwrite(self):
+        seat = {"key": "seat", "value": "Ana"}
+        self.assertEqual(self.standing(("ana", seat), ("ben", {**seat, "value": "Ben"})), {"seat": "Ben"})
+        self.assertEqual(
+            self.standing(("ana", seat), ("ben", {**seat, "value": "Ben", "overwrite": False})), {"seat": "Ana"})
+        self.assertEqual(self.standing(("ana", seat), ("ben", {"key": "seat"})), {})
+
+    def test_what_was_set_until_its_author_leaves_goes_and_can_be_replaced(self):
+        seat = {"key": "seat", "value": "Ana", "until_leave": True}
+        self.assertEqual(self.standing(("ana", seat)), {"seat": "Ana"})
+        self.assertEqual(self.standing(("ana", seat), runs={}), {})
+        replaced = {"key": "seat", "value": "Ben", "overwrite": False, "replaces": f"{RUN:016x}"}
+        self.assertEqual(self.standing(("ana", seat), ("ben", replaced), runs={}), {"seat": "Ben"})
+        self.assertEqual(
+            self.standing(("ana", seat), ("ben", {**replaced, "replaces": f"{RUN + 1:016x}"})), {"seat": "Ana"})
+
+    def test_a_hundred_stand(self):
+        told = [("ana", {"key": f"{number:03}", "value": ""}) for number in range(101)]
+        found = self.standing(*told)
+        self.assertEqual(len(found), 100)
+        self.assertNotIn("100", found)
 
 
 class LogTests(unittest.TestCase):

@@ -171,6 +171,25 @@ def combined(company, channel, first, second):
     expect(texts == ["three", "one", "two \"quoted\" 会議"], f"the messages in it: {texts}")
 
 
+def room(company, channel, first, second):
+    """In a room: a text that stands and is replaced, and one that goes with whoever has set it."""
+    for peer in (first, second):
+        peer.join(channel, is_room=True)
+    see_each_other(channel, first, second, within=WITHIN)
+
+    def all_have(**wanted):
+        for peer in (first, second):
+            eventually(lambda: peer.attributes(channel) == wanted, WITHIN, f"{peer.name} has {wanted}", every=0.1)
+
+    first.set_attribute(channel, "topic", "May")
+    second.set_attribute(channel, "seat", second.name, is_for_ever=False)
+    all_have(topic="May", seat=second.name)
+    second.set_attribute(channel, "topic", "June")
+    all_have(topic="June", seat=second.name)
+    second.leave(channel)
+    eventually(lambda: first.attributes(channel) == {"topic": "June"}, WITHIN, "the seat is free", every=0.1)
+
+
 def late(company, channel, early, newcomer):
     """Who joins late gets what was said before and is heard itself."""
     early.join(channel)
@@ -250,6 +269,7 @@ COLUMNS = {
     "to one peer": (PAIRS, to_one),
     "photo, video, unknown": (PAIRS, kinds),
     "combined": (PAIRS, combined),
+    "a room's attributes": (PAIRS, room),
     "late": (PAIRS, late),
     "relay": (TRIPLES, relay),
     "many logs": (PAIRS, many_logs),

@@ -32,8 +32,18 @@ class SwiftPeer:
         for line in self.watch.stdout:
             self.events.append(json.loads(line))
 
-    def join(self, channel, passphrase=None):
-        self.node.join(channel, passphrase)
+    def join(self, channel, passphrase=None, is_room=False):
+        if is_room:
+            self.node.cli("join", channel, "--open", "--room")
+        else:
+            self.node.join(channel, passphrase)
+
+    def attributes(self, channel):
+        return {row["key"]: row["value"] for row in self.node.cli("attributes", channel)}
+
+    def set_attribute(self, channel, key, value, is_for_ever=True):
+        options = [] if is_for_ever else ["--no-overwrite", "--until-leave"]
+        self.node.cli("attributes", channel, "set", key, value, *options)
 
     def leave(self, channel):
         self.node.cli("leave", channel)
@@ -146,11 +156,17 @@ class PythonPeer:
             raise Failure(f"{self.name}: {' '.join(words)[:200]}: {answer['error']}")
         return answer
 
-    def join(self, channel, passphrase=None):
+    def join(self, channel, passphrase=None, is_room=False):
         path = self.lan.folder / f"{self.name}.passphrase"
         if passphrase:
             path.write_text(passphrase)
-        self.call("join", channel, *([str(path)] if passphrase else []))
+        self.call("join", channel, str(path) if passphrase else "", "room" if is_room else "group")
+
+    def attributes(self, channel):
+        return {row["key"]: row["value"] for row in self.call("attributes", channel)["attributes"]}
+
+    def set_attribute(self, channel, key, value, is_for_ever=True):
+        self.call("attribute", channel, key, value, *([] if is_for_ever else ["keep", "leave"]))
 
     def leave(self, channel):
         self.call("leave", channel)

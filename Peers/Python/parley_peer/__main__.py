@@ -42,9 +42,23 @@ class Commands:
     def __init__(self, peer, ended):
         self.peer, self.ended = peer, ended
 
-    async def join(self, name, passphrase_file=None):
+    async def join(self, name, passphrase_file=None, kind="group"):
         secret = pathlib.Path(passphrase_file).read_bytes().rstrip(b"\r\n") if passphrase_file else None
-        await self.peer.join(name, secret)
+        await self.peer.join(name, secret, kind == "room")
+
+    async def attributes(self, name):
+        return {"attributes": [
+            {"key": found["key"], "value": found["value"], "sender_id": found["author"]}
+            for found in self.peer.room(name).attributes()]}
+
+    async def attribute(self, name, key, value=None, *options):
+        """Without a value it is taken away; options: keep, leave."""
+        number = await self.peer.room(name).set_attribute(
+            key, value, overwrite="keep" not in options, until_leave="leave" in options)
+        return {"number": number}
+
+    async def typing(self, name, word):
+        self.peer.room(name).typing(word == "on")
 
     async def leave(self, name):
         await self.peer.leave(self.peer.room(name).channel_id)
@@ -123,7 +137,7 @@ class Commands:
 
 COMMANDS = {
     "join", "leave", "send", "raw", "hand", "members", "history", "media", "tell", "live", "dial", "share", "download",
-    "combine", "unpack", "down"}
+    "combine", "unpack", "down", "attributes", "attribute", "typing"}
 
 
 def identifier(text):

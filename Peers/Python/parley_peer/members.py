@@ -270,6 +270,9 @@ class Members:
             status = messages.message(value["json"].encode("utf-8", "surrogateescape"), author)
         except Refused:
             return
+        if status["type"] == "typing" and member.is_there:
+            self.peer.tell({
+                "event": "typing", "channel": self.room.name, "peer_id": author, "typing": status["typing"]})
         if status["type"] != "status":
             # Who is only claimed may be a recording; what goes to some members comes in no live object.
             if member.is_there and delivered.is_live(status) and "receivers" not in status:

@@ -95,10 +95,12 @@ class Peer:
 
     # Channels
 
-    async def join(self, name, passphrase=None):
+    async def join(self, name, passphrase=None, is_room=False):
         if len(self.rooms) >= ROOMS_MAX:
             raise ValueError(f"a peer is in at most {ROOMS_MAX} channels")
-        channel = keys.Channel.open(name) if passphrase is None else keys.Channel.passphrase(name, passphrase)
+        channel = (
+            keys.Channel.open(name, is_room) if passphrase is None
+            else keys.Channel.passphrase(name, passphrase, is_room))
         if channel.channel_id not in self.rooms:
             room = self.rooms[channel.channel_id] = Room(self, name, channel)
             self.media.joined(room)

@@ -5,6 +5,7 @@ import os
 from parley_wire import datagrams, keys, messages, objects, writing
 from parley_wire.reading import Refused
 
+from . import attributes
 from .history import History
 from .members import Members
 from .pausing import Tasks, pause
@@ -29,6 +30,10 @@ class Room:
         self.history.start()
 
     async def leave(self):
+        me = self.peer.peer_id
+        for found in self.attributes():
+            if found["until_leave"] and found["author"] == me:
+                await self.set_attribute(found["key"], None, overwrite=False)
         goodbye = writing.live(
             self.peer.peer_id, self.peer.instance, self.peer.next_counter(),
             writing.status(self.peer.peer_id, self.peer.name, online=False))
@@ -213,6 +218,29 @@ class Room:
         message_id = self.peer.new_message_id()
         json = writing.kept(self.peer.peer_id, self.peer.name, message_id, self.peer.timestamp(), kind, own)
         return message_id, await self.history.say([(kind_number, json)], hidden=False)
+
+    def attributes(self):
+        runs = {member.peer_id: member.instance for member in self.members.there()}
+        return attributes.standing(self.history.logs.in_order(), {**runs, self.peer.peer_id: self.peer.instance})
+
+    async def set_attribute(self, key, value, overwrite=True, until_leave=False):
+        """None takes it away."""
+        own = {
+            "key": key, **({} if value is None else {"value": value}), **({"until_leave": True} if until_leave else {}),
+            **({} if overwrite else {"overwrite": False})}
+        json = writing.kept(
+            self.peer.peer_id, self.peer.name, self.peer.new_message_id(), self.peer.timestamp(), "attribute", own)
+        return await self.history.say([(messages.KINDS["attribute"], json)], hidden=True)
+
+    def typing(self, is_typing):
+        """Whoever calls it does so at most once in 3 s."""
+        live = writing.live(
+            self.peer.peer_id, self.peer.instance, self.peer.next_counter(),
+            writing.typing(self.peer.peer_id, self.peer.name, is_typing))
+        signed = writing.signed(self.peer.identity, "live", self.channel_id, self.peer.instance, live)
+        self.send([writing.frame(writing.LIVE_FRAME, signed)])
+        for member in self.members.there():
+            self.in_session(member, writing.session_live(self.channel_id, signed))
 
     async def everybody_has(self, number, within):
         """How many of those present acknowledged our entry, and how many there are."""
