@@ -33,7 +33,10 @@ class Tasks:
             self.trouble(task.exception())
 
     async def end(self):
+        """One that was woken at this very moment may not notice that it is to end (before Python 3.12): told again."""
         here = [task for task in self.running if task is not asyncio.current_task()]
-        for task in here:
-            task.cancel()
-        await asyncio.gather(*here, return_exceptions=True)
+        while here:
+            for task in here:
+                task.cancel()
+            await asyncio.wait(here, timeout=1)
+            here = [task for task in here if not task.done()]
