@@ -43,12 +43,13 @@ extension Node {
   }
 
   /// Tells the channel that this node's user has read these messages. Own ones, those that are not here and those of
-  /// which it was told already are passed over; nothing is sent when none is left. Throws `.notInChannel`, `.excluded`,
+  /// which it was told already are passed over; nothing is sent when none is left, in rooms, and where
+  /// `ChannelSettings.sendsReceipts` is off. Throws `.notInChannel`, `.excluded`,
   /// `.badToken`, `.queueFull`.
   public func markRead(_ messages: [MessageReference], in name: ChannelName) async throws(ParleyError) {
     let engine = try await running()
     let joined = try channel(name)
-    guard hub.rule(in: joined.id).hasReceipts else { return }
+    guard hub.rule(in: joined.id).hasReceipts, hub.wishes.settings(of: joined.id).sendsReceipts else { return }
     var seen: Set<MessageReference> = []
     var unread: [MessageKey] = []
     for reference in messages where reference.sender != peerID && seen.insert(reference).inserted {

@@ -95,4 +95,26 @@ struct SettingTests {
     #expect(try await again.node.settings(of: channel) == ChannelSettings())
     try await again.stop()
   }
+
+  @Test func settingReceiptsOffNobodyIsToldWhatWasRead() async throws {
+    let (channel, ana, ben) = try await pair("settings-receipts")
+    let id = try await ana.node.send("read me", to: channel).id
+    try await ben.node.wait(forText: "read me", in: channel)
+    let message = MessageReference(sender: ana.node.peerID, id: id)
+    func readers() async throws -> [PeerID] {
+      try await ana.node.message(message, in: channel)?.state.readBy.map(\.peer) ?? []
+    }
+    var settings = ChannelSettings()
+    settings.sendsReceipts = false
+    try await ben.node.set(settings, of: channel)
+    try await ben.node.markRead([message], in: channel)
+    _ = try await ben.node.send("after it", to: channel)
+    try await ana.node.wait(forText: "after it", in: channel)
+    #expect(try await readers().isEmpty)
+    try await ben.node.set(ChannelSettings(), of: channel)
+    try await ben.node.markRead([message], in: channel)
+    try await ana.node.wait { _ in try await readers() == [ben.node.peerID] }
+    try await ana.stop()
+    try await ben.stop()
+  }
 }
