@@ -101,7 +101,7 @@ struct SettingTests {
     let id = try await ana.node.send("read me", to: channel).id
     try await ben.node.wait(forText: "read me", in: channel)
     let message = MessageReference(sender: ana.node.peerID, id: id)
-    func readers() async throws -> [PeerID] {
+    @Sendable func readers() async throws -> [PeerID] {
       try await ana.node.message(message, in: channel)?.state.readBy.map(\.peer) ?? []
     }
     var settings = ChannelSettings()
