@@ -2,6 +2,11 @@ import Parley
 
 /// Attributes of channels, and who is writing in them.
 extension Router {
+  func broadcast(_ request: Request) async throws -> Reply {
+    let draft = try Fields(request, known: Fields.draftNames).draft()
+    return .json(.array(try await node.broadcast(draft).map { JSON($0) }), status: 201)
+  }
+
   func typing(_ text: String, _ request: Request) async throws -> Reply {
     let name = try ChannelName(text)
     guard let isTyping = try Fields(request, known: ["typing"]).bool("typing") else {
@@ -47,6 +52,14 @@ extension Fields {
 }
 
 extension JSON {
+  init(_ outcome: BroadcastOutcome) {
+    self = [
+      "channel": .string(outcome.channel.text),
+      "message_id": outcome.receipt.map { .string($0.id.text) } ?? .null,
+      "problem": outcome.error.map { Problem($0).json } ?? .null,
+    ]
+  }
+
   init(_ attribute: ChannelAttribute) {
     self = [
       "key": .string(attribute.key), "value": .string(attribute.value), "sender_id": .string(attribute.author.text),
@@ -73,6 +86,11 @@ extension RenderedEvent {
         "channel": .string(name.text), "peer_id": .string(peer.text), "typing": .bool(isTyping),
       ]
       return ("typing", data)
+    case .messageDropped(let name, let priority, let count):
+      let data: JSON = [
+        "channel": .string(name.text), "priority": .string(priority.rawValue), "dropped": .count(count),
+      ]
+      return ("message_dropped", data)
     default: preconditionFailure("asked for these events only")
     }
   }

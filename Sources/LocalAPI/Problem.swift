@@ -80,6 +80,7 @@ extension Problem {
     case .excluded(_, .closed): (403, "closed", "The channel is closed")
     case .notAllowed(_, let refusal): (403, refusal.rawValue, "Not allowed in this channel")
     case .announcementTooLong: (413, "announcement_too_long", "The announcement is too long")
+    case .messageDropped: (429, "message_dropped", "The room has too many messages")
     case .attribute(_, _, .heldBy): (409, "attribute_held", "The attribute is another's")
     case .attribute(_, _, .full): (409, "too_many_attributes", "Too many attributes")
     case .attribute(_, _, .notThere): (404, "no_such_attribute", "No such attribute")

@@ -24,6 +24,7 @@ extension JSON {
     self = [
       "name": .string(channel.name.text), "open": .bool(channel.isOpen), "online": .count(channel.onlineCount),
       "members": .count(channel.memberCount), "type": .string(channel.type.rawValue),
+      "dropped": .count(channel.droppedCount),
     ]
   }
 
@@ -208,7 +209,7 @@ struct RenderedEvent {
       (type, data) = ("counted", ["channel": .string(name.text), "messages": .array(messages.map { JSON($0) })])
     case .announced(let name, let announcement): (type, data) = ("announcement", JSON(announcement, in: name))
     case .closed(let name): (type, data) = ("closed", ["channel": .string(name.text)])
-    case .typing, .attributeChanged: (type, data) = Self.room(event)
+    case .typing, .attributeChanged, .messageDropped: (type, data) = Self.room(event)
     case .keysChanged(let name, let generation):
       (type, data) = ("keys_changed", ["channel": .string(name.text), "generation": .count(generation)])
     case .refused(let name, let peer, let reason):

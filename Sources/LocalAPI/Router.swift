@@ -89,6 +89,7 @@ struct Router: Sendable {
     Route("POST", "v1/channels/*/close") { router, _, parts in try await router.close(parts[0]) },
     Route("GET", "v1/channels/*/messages") { router, request, parts in try await router.history(parts[0], request) },
     Route("POST", "v1/channels/*/messages") { router, request, parts in try await router.send(parts[0], request) },
+    Route("POST", "v1/broadcast") { router, request, _ in try await router.broadcast(request) },
     Route("PUT", "v1/channels/*/hand") { router, request, parts in try await router.hand(parts[0], request) },
     Route("PUT", "v1/channels/*/typing") { router, request, parts in try await router.typing(parts[0], request) },
     Route("GET", "v1/channels/*/media") { router, _, parts in try await router.media(parts[0]) },

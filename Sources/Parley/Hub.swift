@@ -53,6 +53,7 @@ final class Hub: Sendable {
     /// Has the store keep something; nil before there is one.
     var keep: (@Sendable (StoreWrite) -> Void)?
     var suspicions: [ChannelID: Suspicions] = [:]
+    var rooms: [ChannelID: RoomBook] = [:]
     /// Who is writing just now.
     var typing: [ChannelID: Set<PeerID>] = [:]
     var talks: [ChannelID: Talk] = [:]
@@ -110,6 +111,7 @@ final class Hub: Sendable {
         $0.channels[channel] = nil
         $0.online[channel] = nil
         $0.typing[channel] = nil
+        $0.rooms[channel] = nil
         $0.media[channel] = nil
         $0.bundled[channel] = nil
         $0.suspicions[channel] = nil
@@ -344,14 +346,15 @@ final class Hub: Sendable {
     _ json: [UInt8], kind: UInt64?, author: PeerID?, channel: (id: ChannelID, name: ChannelName)?, peer: PeerID? = nil,
     isEntry: Bool = false, _ word: Result<OrganiserWord, TokenRefusal>?, cursor: UInt64, deliveredTo: [PeerID]
   ) -> Message? {
-    guard let checked = try? SchemaMessage(decoding: json, author: author), let id = checked.messageID,
-      kind.map({ KindRegistry.fits($0, checked) }) ?? !type(of: checked.content).isHidden, !checked.isLive,
+    guard let said = try? SchemaMessage(decoding: json, author: author), let id = said.messageID,
+      kind.map({ KindRegistry.fits($0, said) }) ?? !type(of: said.content).isHidden, !said.isLive,
       // What everybody can read was said to everybody.
-      !isEntry || checked.options.direction == nil
+      !isEntry || said.options.direction == nil
     else {
       state.withLock { $0.malformedCount += 1 }
       return nil
     }
+    let checked = channel.map { counting(said, in: $0.id) } ?? said
     let sender = checked.sender
     var recognition = people.recognition(of: sender.peer, named: sender.displayName.text, in: channel?.id)
     recognition.add(word)
@@ -425,7 +428,10 @@ final class Hub: Sendable {
           continue
         }
         state.cursor = cursor
-        if case .message(let message) = event, !isEchoed(message, state) { continue }
+        if case .message(let message) = event {
+          state.heard(message, by: me)
+          if !isEchoed(message, state) { continue }
+        }
         var isAwaited = false
         for subscriber in state.subscribers.values {
           if subscriber.isPaged { isAwaited = true } else { subscriber.offer(event) }

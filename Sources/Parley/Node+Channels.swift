@@ -122,7 +122,7 @@ extension Node {
       summaries.append(
         ChannelSummary(
           name: joined.name, isOpen: joined.isOpen, onlineCount: members.count(where: \.isOnline),
-          memberCount: members.count, type: joined.type))
+          memberCount: members.count, type: joined.type, droppedCount: hub.droppedCount(in: joined.id)))
     }
     return summaries
   }

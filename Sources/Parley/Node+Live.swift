@@ -13,6 +13,7 @@ extension Node {
     try checkToken(in: joined)
     let id = Sealing.randomMessageID()
     let json = try checked(message(draft.content, id, draft.options))
+    try admit(draft.options, in: joined)
     let isKept = !type(of: draft.content).isLive
     let answer = await engine.messaging.submitLive(
       joined.id, id, kind: KindRegistry.code(of: draft.content.type), json: json, isKept: isKept)

@@ -32,6 +32,7 @@ extension Node {
     try checkToken(in: joined)
     let id = Sealing.randomMessageID()
     let json = try checked(message(content, id, options))
+    try admit(options, in: joined)
     let events = seconds == nil ? nil : hub.events(bufferingCount: 256)
     let answer = await engine.messaging.submit(
       joined.id, kind: KindRegistry.code(of: content.type), isHidden: false, json: json)

@@ -61,6 +61,8 @@ public protocol NodeServing: ConversationServing {
   func send(
     _ draft: MessageDraft, to name: ChannelName, waiting seconds: Double?
   ) async throws(ParleyError) -> SendReceipt
+  /// To every room that this node helps to run.
+  func broadcast(_ draft: MessageDraft) async throws(ParleyError) -> [BroadcastOutcome]
   func setHand(raised: Bool, in name: ChannelName) async throws(ParleyError)
   /// Sent at most once in 3 s, however often it is called.
   func setTyping(_ isTyping: Bool, in name: ChannelName) async throws(ParleyError)

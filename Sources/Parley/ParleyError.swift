@@ -19,6 +19,9 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
   case notAllowed(ChannelName, RoleRefusal)
   /// An announcement has more than 2,048 bytes of UTF-8. Nothing was sent.
   case announcementTooLong(byteCount: Int, byteCountMax: Int)
+  /// The room had as many messages within the last second as keep one of this priority away. Nothing was sent; it is
+  /// counted in `ChannelSummary.droppedCount`.
+  case messageDropped(ChannelName, Message.Priority, perSecondMax: Int)
   /// An attribute that cannot be set or taken away; why. Nothing was sent.
   case attribute(ChannelName, key: String, AttributeRefusal)
   /// An invitation that cannot be used; the text says why. Nothing was joined.
@@ -125,7 +128,7 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
       "this node is in \(name.text.escapedLine) already, under another secret: leave it first (parley leave CHANNEL)"
     case .excluded(let name, let exclusion): exclusion.sentence(name)
     case .notAllowed(let name, let refusal): refusal.sentence(name)
-    case .attribute(_, let key, let refusal): refusal.sentence(key)
+    case .attribute, .messageDropped: roomSentence
     case .announcementTooLong(let byteCount, let byteCountMax):
       "the announcement has \(byteCount) bytes, at most \(byteCountMax) fit: nothing was sent; say less, or send it as "
         + "a message"

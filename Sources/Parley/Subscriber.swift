@@ -268,7 +268,7 @@ extension NodeEvent {
       512 + (change.old?.value.utf8.count ?? 0) + (change.new?.value.utf8.count ?? 0)
     case .equivocated(_, _, let proof): 256 + proof.entries.reduce(0) { $0 + $1.count }
     case .stateChanged, .joined, .left, .memberChanged, .impostor, .fetched, .delivered, .expired, .dropped,
-      .roleChanged, .closed, .keysChanged, .refused, .memberOverLimit, .typing:
+      .roleChanged, .closed, .keysChanged, .refused, .memberOverLimit, .typing, .messageDropped:
       256
     }
   }
@@ -289,7 +289,7 @@ extension NodeEvent {
     case .command(let command): command.channel == channel
     case .delivered(let name, _, _): name == channel
     case .keysChanged(let name, _), .refused(let name, _, _): name == channel
-    case .attributeChanged(let name, _), .typing(let name, _, _): name == channel
+    case .attributeChanged(let name, _), .typing(let name, _, _), .messageDropped(let name, _, _): name == channel
     case .memberOverLimit(let name, _, _), .equivocated(let name, _, _): name == channel
     case .expired: false
     }

@@ -46,11 +46,15 @@ public struct ChannelSummary: Sendable, Equatable {
   public let memberCount: Int
   /// What it is for.
   public let type: ChannelType
+  /// Own messages that were not sent because a room had too many (`ParleyError.messageDropped`), in this run.
+  public let droppedCount: Int
 
   public init(
-    name: ChannelName, isOpen: Bool, onlineCount: Int, memberCount: Int, type: ChannelType = .group
+    name: ChannelName, isOpen: Bool, onlineCount: Int, memberCount: Int, type: ChannelType = .group,
+    droppedCount: Int = 0
   ) {
     self.type = type
+    self.droppedCount = droppedCount
     self.name = name
     self.isOpen = isOpen
     self.onlineCount = onlineCount
@@ -459,6 +463,8 @@ public enum NodeEvent: Sendable, Equatable {
   case announced(ChannelName, Announcement?)
   /// The owner has closed the channel: nobody else says anything in it.
   case closed(ChannelName)
+  /// A message of this node's was not sent: a room had too many for one of this priority. So many in this run.
+  case messageDropped(ChannelName, Message.Priority, droppedCount: Int)
   /// A member is writing, or not any more: they said so, their message came, they left, or nothing was heard for 8 s.
   case typing(ChannelName, PeerID, isTyping: Bool)
   /// An attribute of the channel was set, replaced or taken away, or went with its author.

@@ -133,7 +133,7 @@ import Testing
         "watch", "history", "search",
         "chat", "verify", "block", "unblock", "contacts", "organiser", "token", "role", "admin", "mute", "unmute",
         "remove", "ban", "unban", "transfer", "lower", "announce", "close", "passphrase", "identity", "page",
-        "attributes", "settings", "doctor", "completion", "manual",
+        "attributes", "settings", "broadcast", "doctor", "completion", "manual",
         "recall", "edit", "react", "pin", "reply", "read", "receipts",
       ])
   }

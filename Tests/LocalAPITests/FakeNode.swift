@@ -166,6 +166,16 @@ final class FakeNode: NodeServing {
   }
   func nodesHeardElsewhere() async -> Int { 3 }
 
+  func broadcast(_ draft: MessageDraft) async throws(ParleyError) -> [BroadcastOutcome] {
+    try note("broadcast \(draft.json)")
+    let receipt = SendReceipt(id: MessageID("m1")!, deliveredTo: [], presentCount: 0)
+    let stage = try! ChannelName("stage")
+    return [
+      BroadcastOutcome(channel: stage, receipt: receipt, error: nil),
+      BroadcastOutcome(
+        channel: stage, receipt: nil, error: .messageDropped(stage, .low, perSecondMax: 20)),
+    ]
+  }
   func settings(of name: ChannelName) async throws(ParleyError) -> ChannelSettings {
     try note("settings \(name)")
     return ChannelSettings()

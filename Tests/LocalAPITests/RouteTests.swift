@@ -24,7 +24,7 @@ extension HTTPTests.RouteTests {
     Case(method: "GET", target: "/v1/id", status: 200, call: nil, answer: #""peer_id":"\#(FakeNode.ana.text)""#),
     Case(
       method: "GET", target: "/v1/channels", status: 200, call: nil,
-      answer: #"[{"name":"team","open":true,"online":1,"members":2,"type":"group"}]"#),
+      answer: #"[{"name":"team","open":true,"online":1,"members":2,"type":"group","dropped":0}]"#),
     Case(
       method: "POST", target: "/v1/channels", body: #"{"name":"team","open":true}"#, status: 201,
       call: "join team open", answer: #""nodes_heard_elsewhere":3"#),
@@ -44,6 +44,9 @@ extension HTTPTests.RouteTests {
     Case(
       method: "DELETE", target: "/v1/channels/team/attributes?key=a%2F..&overwrite=false", status: 200,
       call: "no attribute team a/.. false", answer: #""key":"a/..""#),
+    Case(
+      method: "POST", target: "/v1/broadcast", body: #"{"body":"hi"}"#, status: 201,
+      call: #"broadcast {"type":"text","body":"hi"}"#, answer: #""code":"message_dropped""#),
     Case(
       method: "GET", target: "/v1/channels/team/settings", status: 200, call: "settings team",
       answer: #"{"muted":false,"own_messages":true,"receipts":true,"previews":true,"voice":true,"history_days":null"#),

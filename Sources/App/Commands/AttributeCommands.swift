@@ -70,3 +70,28 @@ extension CommandTable {
       .init("parley attributes lobby delete topic", "take it away"),
     ], run: AttributeCommands.attributes)
 }
+
+/// What is said in all rooms.
+enum BroadcastCommand {
+  static func broadcast(_ invocation: Invocation) throws {
+    let client = try NodeClient(home: Home.path(invocation))
+    let body = try MessageCommands.draft(invocation)
+    let outcomes = try client.call("POST", ["broadcast"], body: .object(body)).array ?? []
+    for outcome in outcomes { Terminal.line(invocation.isJSON ? outcome.text : line(of: outcome)) }
+  }
+
+  static func line(of outcome: JSON) -> String {
+    let channel = outcome["channel"]?.string?.escapedLine ?? "?"
+    if let id = outcome["message_id"]?.string { return "\(channel)  \(id.escapedLine)" }
+    return "\(channel)  not sent: \(outcome["problem"]?["detail"]?.string?.escapedLine ?? "?")"
+  }
+}
+
+extension CommandTable {
+  static let broadcast = Command(
+    name: "broadcast", arguments: [.init("TEXT", .any)], options: draftOptions,
+    summary: "send a message to every room that you own or help to run",
+    details: "Prints the message's ID in each. Other rooms and groups hear nothing.",
+    examples: [.init("parley broadcast \"The doors close at nine\"", "say it everywhere")],
+    run: BroadcastCommand.broadcast)
+}

@@ -1,7 +1,7 @@
 /// All commands: parsing, help and completion come from here.
 enum CommandTable {
   static let sections: [(title: String, commands: [Command])] = [
-    ("Talk", [chat, send, tell, hand, forward, combine, unpack, history, search, watch]),
+    ("Talk", [chat, send, tell, broadcast, hand, forward, combine, unpack, history, search, watch]),
     ("Messages", [reply, edit, recall, react, pin, read, receipts]),
     ("Channels", [create, invite, join, leave, channels, members, attributes, settings, rotate]),
     ("Roles", [role, admin, mute, unmute, remove, ban, unban, transfer, lower, announce, close]),

@@ -9,6 +9,11 @@ extension Presenter {
     return Terminal.dim("· \(key) = \(value.escapedLine)\(place), by \(who)")
   }
 
+  static func dropped(_ data: JSON, place: String) -> String {
+    let priority = data["priority"]?.string?.escapedLine ?? "?"
+    return Terminal.dim("! a message of \(priority) priority was not sent\(place): too many at once")
+  }
+
   /// Nil when somebody stops: the next line says what they wrote, or nothing.
   static func typing(_ data: JSON, place: String) -> String? {
     guard data["typing"]?.bool == true else { return nil }

@@ -146,6 +146,7 @@ enum Presenter {
       return Terminal.bold("· announcement\(place) by \(author): ") + text
     case "attribute": return attribute(data, place: place)
     case "typing": return typing(data, place: place)
+    case "message_dropped": return dropped(data, place: place)
     case "closed": return Terminal.dim("· \(channel) is closed: only its owner can still write in it")
     case "keys_changed":
       return Terminal.dim("· \(channel) has a new key (generation \(data["generation"]?.integer ?? 0))")

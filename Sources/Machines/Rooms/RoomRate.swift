@@ -16,6 +16,9 @@ package struct RoomRate: Sendable {
   package static let highCountMax = 200
   package static let window = Span.seconds(1)
 
+  /// How many messages a second, of this rank and above, keep one more of it away.
+  package static func limit(of rank: Rank) -> Int { rank == .high ? highCountMax : countMax }
+
   /// When the last ones were heard, of each rank at most as many as can matter.
   private var heard: [Rank: [Instant]] = [:]
 
@@ -30,7 +33,7 @@ package struct RoomRate: Sendable {
 
   /// Whether a message may be said now; if so, it counts.
   package mutating func admit(_ rank: Rank, at now: Instant) -> Bool {
-    let limit = rank == .high ? Self.highCountMax : Self.countMax
+    let limit = Self.limit(of: rank)
     let count = Rank.allCases.filter { $0 >= rank }.reduce(0) { $0 + recent($1, now).count }
     guard count < limit else { return false }
     note(rank, at: now)
