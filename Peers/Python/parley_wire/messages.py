@@ -4,6 +4,7 @@ import math
 import re
 
 from . import delivered, objects
+from .fields import bounded, flag, size_of, sized, string
 from .keys import is_control, name_trouble, unbase32
 from .reading import COUNTER_MAX, Refused
 
@@ -88,20 +89,6 @@ def check_depth(value, depth=0):
         raise Refused("too_many", "json depth")
     for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         check_depth(inner, depth + 1)
-
-
-def string(members, name, required=True):
-    if name not in members:
-        if required:
-            raise Refused("malformed", name, "missing")
-        return None
-    if not isinstance(members[name], str):
-        raise Refused("malformed", name, "not a string")
-    return members[name]
-
-
-def size_of(text):
-    return len(text.encode("utf-8"))
 
 
 def message(data, author=None):
@@ -204,13 +191,6 @@ def number(members, name, least):
     return value
 
 
-def flag(members, name):
-    value = members.get(name, False)
-    if type(value) is not bool:
-        raise Refused("malformed", name)
-    return value
-
-
 def other_media(members, name):
     text = string(members, name, required=False)
     if text is not None and (len(text) != IDENTIFIER_CHARACTERS or unbase32(text) is None):
@@ -224,16 +204,6 @@ def photo(members):
     value.update({name: flag(members, name) for name in ("original", "gif")})
     value.update({name: other_media(members, name) for name in ("big_media_id", "thumbnail_media_id")})
     return value
-
-
-def bounded(members, name, least, most, required=True):
-    """A text of so many bytes."""
-    text = string(members, name, required)
-    if text is not None and size_of(text) > most:
-        raise Refused("too_long", name)
-    if text is not None and size_of(text) < least:
-        raise Refused("malformed", name)
-    return text
 
 
 def degrees(members, name, most):
@@ -334,13 +304,6 @@ def counter(members, name, least=0, most=COUNTER_MAX):
     if name in members and (type(value) is not int or not least <= value <= most):
         raise Refused("malformed", name)
     return value
-
-
-def sized(members, name, most):
-    text = string(members, name)
-    if size_of(text) > most:
-        raise Refused("too_long", name)
-    return text
 
 
 def joined(members):
