@@ -176,8 +176,7 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
     case .homeRetired(let home):
       "the identity of \(home.escapedLine) was exported and now runs elsewhere: one identity runs in one place, so "
         + "this home is retired; delete it, or, if the other one is gone for good, delete the file retired in it"
-    case .network(let text): text
-    case .queueFull(let text): text
+    case .network(let text), .queueFull(let text): text
     case .unknownCursor(let cursor, let last):
       "the cursor \(cursor) was not given by this node's store, which is at \(last): it is another node's, or this "
         + "store is a new one or was restored from a copy; begin again with 0 (everything kept) or without a cursor"

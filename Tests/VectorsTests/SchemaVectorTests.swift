@@ -262,12 +262,6 @@ import Testing
           JSONMember("event", custom.event),
           JSONMember("custom_ext", .object(custom.fields.map { JSONMember($0.name, $0.value) })),
         ]
-      case let attribute as AttributeKind:
-        [
-          JSONMember("key", attribute.key), JSONMember("value", attribute.value.map { .string($0) } ?? .null),
-          JSONMember("until_leave", attribute.isUntilLeave), JSONMember("overwrite", attribute.isOverwriting),
-          JSONMember("replaces", attribute.replaces.map { .string($0.description) } ?? .null),
-        ]
       case let typing as TypingKind: [JSONMember("typing", typing.isTyping)]
       case let command as CmdKind:
         [
@@ -304,6 +298,12 @@ import Testing
 extension SchemaVectorTests {
   private static func meaning(_ act: any ActKind) -> [JSONMember] {
     switch act {
+    case let attribute as AttributeKind:
+      [
+        JSONMember("key", attribute.key), JSONMember("value", attribute.value.map { .string($0) } ?? .null),
+        JSONMember("until_leave", attribute.isUntilLeave), JSONMember("overwrite", attribute.isOverwriting),
+        JSONMember("replaces", attribute.replaces.map { .string($0.description) } ?? .null),
+      ]
     case let joined as JoinedKind: [JSONMember("grant", joined.grant.value)]
     case let role as RoleKind:
       [
