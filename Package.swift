@@ -59,6 +59,7 @@ let package = Package(
     room("Sockets", ["ParleyTransport", "ParleyVocabulary", "CUV"]),
     room("Disk", ["ParleyVocabulary", "ParleyHashing", "ParleyWire", "CLinux"]),
     room("Pictures", ["ParleyVocabulary", "CLinux"]),
+    room("Hooks", ["ParleyVocabulary", "CCurl", "CLinux"]),
     room(
       "Actors",
       [
@@ -69,7 +70,8 @@ let package = Package(
       name: "Parley",
       dependencies: [
         "ParleyActors", "ParleyMachines", "ParleyWire", "ParleyHashing", "ParleySealing", "ParleyTransport",
-        "ParleySockets", "ParleyStore", "ParleyDisk", "ParleyPictures", "ParleyVocabulary", "CQREncode",
+        "ParleySockets", "ParleyStore", "ParleyDisk", "ParleyPictures", "ParleyHooks", "ParleyVocabulary",
+        "CQREncode",
       ], path: "Sources/Parley", swiftSettings: strict),
     // The page's files, embedded as they lie in Sources/LocalAPI/Page.
     .target(name: "CPage", path: "Sources/CPage"),
@@ -100,7 +102,8 @@ let package = Package(
         "ParleyActors", "ParleyMachines", "ParleySealing", "ParleyStore", "ParleyTransport", "ParleyWire",
         "ParleyVocabulary", "ParleyDisk", "ParleyHashing",
       ]),
-    tests("Parley", ["Parley", "ParleyVocabulary"]),
+    tests("Parley", ["Parley", "ParleyVocabulary", "ParleyWire"]),
+    tests("Hooks", ["ParleyHooks"]),
     tests("LocalAPI", ["ParleyLocalAPI", "Parley"]),
     tests("App", ["ParleyApp", "ParleyLocalAPI", "Parley"]),
     tests("Tidy", []),

@@ -43,14 +43,15 @@ struct Failure: Error, Equatable {
     case "bad_name", "bad_setting", "bad_passphrase", "home_passphrase_mismatch", "bad_media_id", "bad_field",
       "message_too_long", "empty_message", "not_a_file", "source_changed", "ambiguous_peer", "bad_token",
       "not_verified", "profile_damaged", "bad_request", "body_too_large", "unknown_cursor", "out_of_range",
-      "too_large_for_memory", "bad_invitation", "announcement_too_long":
+      "too_large_for_memory", "bad_invitation", "bad_hook", "announcement_too_long":
       .badData
     case "not_in_channel", "no_such_peer", "no_such_media", "no_such_file", "no_such_download", "no_such_message":
       .noInput
     case "already_exists", "file_trouble", "no_space", "other_secret", "too_many_channels", "home_has_identity",
       "home_retired":
       .cannotCreate
-    case "queue_full", "cancelled", "download_broken", "profile_in_use": .tryAgain
+    case "refused_by_hook": .notPermitted
+    case "message_rate_limited", "queue_full", "cancelled", "download_broken", "profile_in_use": .tryAgain
     case "other_user", "not_admitted", "muted", "removed", "banned", "closed", "no_owner", "not_admin", "not_owner",
       "target_is_owner", "target_is_admin", "target_is_self", "not_muted", "not_banned", "not_permitted",
       "home_passphrase_needed", "wrong_home_passphrase", "not_author", "not_moderator", "too_late", "wrong_kind",

@@ -44,8 +44,10 @@ extension Router {
       return (id, nil)
     }
     let ids = parts.filter { $0.reference == nil }.map(\.id)
-    var found = ids.isEmpty ? [] : try await node.references(to: ids, in: name)[...]
-    return parts.map { $0.reference ?? found.removeFirst() }
+    var found: [MessageReference] = []
+    if !ids.isEmpty { found = try await node.references(to: ids, in: name) }
+    var next = found.makeIterator()
+    return parts.compactMap { $0.reference ?? next.next() }
   }
 }
 

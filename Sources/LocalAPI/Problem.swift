@@ -89,6 +89,9 @@ extension Problem {
     case .tooManyChannels: (409, "too_many_channels", "Too many channels")
     case .messageTooLong: (413, "message_too_long", "The message is too long")
     case .searchTooLong: (413, "search_too_long", "The text to search for is too long")
+    case .badHook: (400, "bad_hook", "The hook cannot be")
+    case .refusedByHook: (403, "refused_by_hook", "A hook refuses the message")
+    case .hookFailed: (502, "hook_failed", "A hook gave no answer")
     case .peerAway: (409, "peer_away", "Not there")
     // Its number in hosted systems.
     case .messageRateLimited: (509, "message_rate_limited", "Too many messages a second")

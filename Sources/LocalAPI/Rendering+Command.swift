@@ -18,3 +18,12 @@ extension JSON {
     ]
   }
 }
+
+extension JSON {
+  package init(_ failure: HookFailure) {
+    self = [
+      "hook": .string(failure.name), "when": .string(failure.moment.rawValue), "message_id": .string(failure.id.text),
+      "reason": .string(failure.reason), "sent": .bool(failure.isSent),
+    ]
+  }
+}

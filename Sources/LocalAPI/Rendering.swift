@@ -180,6 +180,7 @@ struct RenderedEvent {
     case .fetched(let name, let id):
       (type, data) = ("fetched", ["channel": .string(name.text), "media_id": .string(id.text)])
     case .messageChanged(let change): (type, data, cursor) = ("message_changed", JSON(change), change.cursor)
+    case .hookFailed(let failure): (type, data) = ("hook_failed", JSON(failure))
     case .command(let command): (type, data) = ("command", JSON(command))
     case .impostor(let name, let member, let other):
       let member = JSON(member).setting("channel", to: .string(name.text))

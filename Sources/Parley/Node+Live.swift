@@ -12,12 +12,14 @@ extension Node {
     let joined = try channel(name)
     try checkToken(in: joined)
     let id = Sealing.randomMessageID()
-    let json = try checked(message(draft.content, id, draft.options))
-    try admit(draft.options, in: joined)
+    let said = try await hooks.before(message(draft.content, id, draft.options), .channel(name))
+    let json = try checked(said)
+    try admit(said.options, in: joined)
     let isKept = !type(of: draft.content).isLive
     let answer = await engine.messaging.submitLive(
       joined.id, id, kind: KindRegistry.code(of: draft.content.type), json: json, isKept: isKept)
     try Self.sent(answer, name)
+    hooks.after(said, .channel(name))
     return SendReceipt(id: id, deliveredTo: [], presentCount: hub.presentCount(in: joined.id))
   }
 
@@ -32,12 +34,14 @@ extension Node {
   /// To one who is there. Throws `.peerAway` when nobody answers.
   func tellLive(_ draft: MessageDraft, to peer: PeerID, _ engine: Engine) async throws(ParleyError) -> TellOutcome {
     let id = Sealing.randomMessageID()
-    let json = try checked(message(draft.content, id, draft.options))
+    let said = try await hooks.before(message(draft.content, id, draft.options), .peer(peer))
+    let json = try checked(said)
     let events = hub.events(bufferingCount: 256)
     let answer = await engine.messaging.tellLive(
       peer, id, kind: KindRegistry.code(of: draft.content.type), json: json, isKept: !type(of: draft.content).isLive)
     if case .failed(.peerAway) = answer { throw .peerAway(peer) }
     try Self.sent(answer, nil)
+    hooks.after(said, .peer(peer))
     guard await isAnswered(id, by: peer, events) else { throw .peerAway(peer) }
     return .delivered(id)
   }
@@ -49,17 +53,24 @@ extension Node {
     let engine = try await running()
     let joined = try channel(name)
     try checkToken(in: joined)
+    // Whoever asks before a message goes out would read what is for its receivers alone, or be passed by.
+    guard hooks.hook(.beforeSend, for: draft.options) == nil else {
+      throw .badField(
+        "receivers", value: draft.receivers[0], allowed: "none while a hook is to be asked before sending")
+    }
     let receivers = try await receivers(draft.receivers, in: joined, engine)
     let id = Sealing.randomMessageID()
     var options = draft.options
     options.direction = MessageDirection(channel: joined.id, receivers: receivers)
-    let json = try checked(message(draft.content, id, options))
+    let said = try await hooks.before(message(draft.content, id, options), .channel(name))
+    let json = try checked(said)
     hub.noteDirected(id, in: name)
     let events = hub.events(bufferingCount: 1_024)
     let answer = await engine.messaging.direct(
       joined.id, id, to: receivers, kind: KindRegistry.code(of: draft.content.type), json: json,
       isLive: draft.isLive, isKept: !type(of: draft.content).isLive)
     try Self.sent(answer, name)
+    hooks.after(said, .channel(name))
     let present = Set(await engine.membership.presentPeers(in: joined.id)).intersection(receivers)
     var delivered: Set<PeerID> = []
     if let seconds {

@@ -31,12 +31,14 @@ extension Node {
     let joined = try channel(name)
     try checkToken(in: joined)
     let id = Sealing.randomMessageID()
-    let json = try checked(message(content, id, options))
-    try admit(options, in: joined)
+    let said = try await hooks.before(message(content, id, options), .channel(name))
+    let json = try checked(said)
+    try admit(said.options, in: joined)
     let events = seconds == nil ? nil : hub.events(bufferingCount: 256)
     let answer = await engine.messaging.submit(
       joined.id, kind: KindRegistry.code(of: content.type), isHidden: false, json: json)
     let (key, number) = try Self.stored(answer, name)
+    hooks.after(said, .channel(name))
     if let seconds, let events { await wait(seconds, events, joined.id, key, number, engine) }
     let delivered = hub.deliveredTo(joined.id, key, number)
     return SendReceipt(id: id, deliveredTo: delivered, presentCount: hub.presentCount(in: joined.id))
@@ -196,13 +198,15 @@ extension Node {
     }
     if draft.isLive { return try await tellLive(draft, to: target.peer, engine) }
     let id = Sealing.randomMessageID()
-    let json = try checked(message(draft.content, id, draft.options))
+    let said = try await hooks.before(message(draft.content, id, draft.options), .peer(target.peer))
+    let json = try checked(said)
     let events = hub.events(bufferingCount: 256)
     switch await engine.messaging.tell(OutboxMessage(peer: target.peer, id: id, json: json)) {
     case .queued: break
     case .failed(let failure): throw ParleyError(failure, nil)
     case .stored, .sent, .stopped: throw .stopped
     }
+    hooks.after(said, .peer(target.peer))
     guard target.isOnline else { return .queued(id) }
     return await isAnswered(id, by: target.peer, events) ? .delivered(id) : .queued(id)
   }

@@ -19,6 +19,7 @@ public actor Node {
   let instance: Instance
   let hub: Hub
   let switchboard: Switchboard
+  let hooks: HookCaller
   let displayName: DisplayName
   private enum Phase {
     /// → `starting`: `run()`. → `ended`: `stop()`, and nobody runs it.
@@ -90,6 +91,7 @@ public actor Node {
       aborted: { end.finish() })
     self.hub = hub
     switchboard = Switchboard { hub.take($0) }
+    hooks = HookCaller(settings.hooks) { hub.emit(.hookFailed($0)) }
   }
 
   /// A name that cannot be kept is used all the same.

@@ -55,6 +55,12 @@ public struct NodeSettings: Sendable {
   /// Messages that the application may send within a second, in all channels and from peer to peer together, 1 to
   /// 100,000; beyond it `.messageRateLimited` is thrown. Nil: as many as it likes.
   public var messageRateMax: Int?
+  /// The user's own programs and addresses that are asked before a message of this node goes out, told after, or asked
+  /// for its translation; at each moment one of each name. They get an object with `event`, `hook`, `channel` or
+  /// `peer_id`, and `message`. One before the fact answers nothing (it may go) or an object with `action`: `allow`,
+  /// `refuse` with `reason`, or `rewrite` with `message`, members in the place of those of the same names; who says it,
+  /// when, to whom and with what options stays. One for translation answers with `translations`, texts by language.
+  public var hooks: [Hook] = []
   /// By which the seconds of `messageRateMax` are counted.
   package var clock: @Sendable () -> Instant = { SystemClock.now() }
 
@@ -115,5 +121,9 @@ public struct NodeSettings: Sendable {
     }
     if let fault = memberLimits.fault { throw .badSetting(fault.name, value: fault.value, allowed: fault.allowed) }
     try pictures.check()
+    for (index, hook) in hooks.enumerated()
+    where hooks[..<index].contains(where: { $0.name == hook.name && $0.moment == hook.moment }) {
+      throw .badHook("there are two hooks \(hook.name) for \(hook.moment.rawValue)")
+    }
   }
 }

@@ -45,6 +45,11 @@ extension ParleyError {
     case .peerAway(let peer):
       "\(peer.fingerprint) is not there, or did not answer: what is for those who are there does not wait; send it "
         + "again when they are, or without that"
+    case .refusedByHook(let name, let reason):
+      "the hook \(name) refuses the message" + (reason.isEmpty ? "" : ": \(reason.escapedLine)")
+        + "; nothing was sent"
+    case .hookFailed(let name, let reason):
+      "the hook \(name) gave no answer: \(reason.escapedLine); nothing was sent, as it is to be asked before"
     case .messageRateLimited(let perSecond):
       "this node may send \(perSecond) messages a second, by its own settings, and has: nothing was sent; send it "
         + "again in a moment (error 509)"

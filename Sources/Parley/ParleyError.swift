@@ -57,6 +57,12 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
   /// This node said more messages within a second than its settings let it (`NodeSettings.messageRateMax`); error 509
   /// of hosted systems. Nothing was sent.
   case messageRateLimited(perSecond: Int)
+  /// A hook that cannot be; the text says why. Nothing was started.
+  case badHook(String)
+  /// The hook of this name, which is asked before sending, refused the message. Nothing was sent.
+  case refusedByHook(String, reason: String)
+  /// The hook of this name gave no answer, or nonsense, and by its policy nothing was sent.
+  case hookFailed(String, reason: String)
   /// Nobody met so far has this ID, prefix or name.
   case noSuchPeer(String)
   /// Several people match; nothing was sent to any of them.
@@ -147,7 +153,8 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
       "no message \(message.id.text.escapedLine) of \(message.sender.fingerprint) is here: nothing was sent"
     case .unknownMessageID, .ambiguousMessage, .notForwarded, .mediaNotHeld, .badBundle: messageSentence
     case .refusedDeed(let message, let refusal): refusal.sentence(message.id)
-    case .peerAway, .messageRateLimited: sendingSentence
+    case .badHook(let reason): reason
+    case .messageTooLong, .peerAway, .messageRateLimited, .refusedByHook, .hookFailed: sendingSentence
     case .noSuchPeer(let text):
       "nobody met so far matches \(text.escapedLine): see parley members CHANNEL for names and IDs"
     case .ambiguousPeer(let text, let candidates):

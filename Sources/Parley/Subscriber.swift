@@ -258,6 +258,7 @@ extension NodeEvent {
     case .messageChanged(let change): change.byteCount
     // A text stands in the JSON and in the body.
     case .message(let message): 512 + 2 * message.json.utf8.count + 40 * message.deliveredTo.count
+    case .hookFailed(let failure): 256 + failure.reason.utf8.count
     case .command(let command): 512 + 2 * command.json.utf8.count
     case .tokenExpiring: 8_192
     case .tokenAccepted, .tokenRefused: 1_024
@@ -277,7 +278,7 @@ extension NodeEvent {
   package func concerns(_ channel: ChannelName?) -> Bool {
     guard let channel else { return true }
     return switch self {
-    case .stateChanged, .tokenExpiring, .dropped: true
+    case .stateChanged, .tokenExpiring, .hookFailed, .dropped: true
     case .joined(let name), .left(let name), .memberChanged(let name, _), .impostor(let name, _, _): name == channel
     case .tokenAccepted(let name, _, _), .tokenRefused(let name, _, _, _): name == channel
     case .roleChanged(let name, _), .voided(let name, _), .counted(let name, _), .announced(let name, _),

@@ -422,6 +422,8 @@ public enum RefusalReason: String, Sendable, CaseIterable {
 
 /// What happens, as it happens.
 public enum NodeEvent: Sendable, Equatable {
+  /// A hook gave no answer, or nonsense, and what became of the message by its policy.
+  case hookFailed(HookFailure)
   /// The connection state is another now; why, in a sentence for people.
   case stateChanged(ConnectionState, reason: String)
   /// This node is in the channel.

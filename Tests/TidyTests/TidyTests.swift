@@ -54,8 +54,8 @@ import Testing
   @Test(arguments: [
     ("CSodium", ["Hashing", "Sealing"]), ("CCrypto", ["Hashing"]), ("CSQLite", ["Store"]), ("CUV", ["Sockets"]),
     ("CJansson", ["Wire"]), ("CUTF8Proc", ["Vocabulary"]), ("CICU", ["Vocabulary"]), ("CMicroHTTPD", ["LocalAPI"]),
-    ("CCurl", ["App"]),
-    ("CEdit", ["App"]), ("CQREncode", ["Parley"]), ("CLinux", ["Disk", "Pictures"]),
+    ("CCurl", ["App", "Hooks"]),
+    ("CEdit", ["App"]), ("CQREncode", ["Parley"]), ("CLinux", ["Disk", "Hooks", "Pictures"]),
   ])
   func cLibrariesStayInTheirRooms(_ library: String, _ rooms: [String]) throws {
     let importLine = try Regex("(?m)^[^/\\n]*\\bimport \(library)\\b")

@@ -38,6 +38,7 @@ enum CommandTable {
       .init(name: "--history-days", value: "D", help: "keep what was received in the last D days; else 30"),
       .init(name: "--history-entries", value: "N", help: "keep the last N entries of each channel; else 100000"),
       .init(name: "--outbox-seconds", value: "S", help: "give up messages that waited S seconds; else 604800, 7 days"),
+      .init(name: "--hooks", value: "F", help: "ask the hooks in F, a JSON file, before or after what you send"),
       .init(
         name: "--message-rate", value: "N", help: "send N messages a second at most; else as many as you like"),
       .init(

@@ -29,6 +29,7 @@ enum NodeCommands {
     settings.downloadByteRateMax = try invocation.byteCount("--download-limit", in: 65_536...1 << 40)
     settings.partByteCountMax = try invocation.byteCount("--parts-limit", in: 0...1 << 50)
     settings.messageRateMax = try invocation.number("--message-rate", in: 1...100_000)
+    if let path = invocation.value("--hooks") { settings.hooks = try HookFile.read(path) }
     settings.tokenFile = invocation.value("--token-file").map { Home.absolute($0) }
     settings.rotateEverySeconds = try invocation.value("--rotate-every").map { Int(try ChannelCommands.seconds($0)) }
     if let name = invocation.value("--name") {

@@ -35,4 +35,10 @@ extension Presenter {
     let words = ["command \(json["action"]?.string?.escapedLine ?? "?")"] + texts
     return Terminal.dim("· \(who)\(place): \(words.joined(separator: " "))")
   }
+
+  static func hookFailed(_ json: JSON) -> String {
+    let name = json["hook"]?.string?.escapedLine ?? "?"
+    let end = json["sent"]?.bool == true ? "the message went out" : "the message was not sent"
+    return "! the hook \(name) gave no answer: \(json["reason"]?.string?.escapedLine ?? "?"); \(end)"
+  }
 }

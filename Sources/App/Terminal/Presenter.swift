@@ -108,6 +108,7 @@ enum Presenter {
     case "message": return message(data, isChannelShown: isChannelShown)
     case "message_changed": return change(data, place)
     case "command": return command(data, place)
+    case "hook_failed": return hookFailed(data)
     case "impostor": return impostor(data, place)
     case "token_accepted", "token_refused", "token_expiring": return token(event, place)
     case "member":
