@@ -154,7 +154,7 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
     case .unknownMessageID, .ambiguousMessage, .notForwarded, .mediaNotHeld, .badBundle: messageSentence
     case .refusedDeed(let message, let refusal): refusal.sentence(message.id)
     case .badHook(let reason): reason
-    case .messageTooLong, .peerAway, .messageRateLimited, .refusedByHook, .hookFailed: sendingSentence
+    case .peerAway, .messageRateLimited, .refusedByHook, .hookFailed: sendingSentence
     case .noSuchPeer(let text):
       "nobody met so far matches \(text.escapedLine): see parley members CHANNEL for names and IDs"
     case .ambiguousPeer(let text, let candidates):
