@@ -124,7 +124,7 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
   public var description: String {
     switch self {
     case .badName(let error): error.description
-    case .badPassphrase(let reason): reason
+    case .badPassphrase(let reason), .badInvitation(let reason), .notPermitted(let reason), .badHook(let reason): reason
     case .badToken(let refusal): refusal.description
     case .badSetting(let field, let value, let allowed):
       "\(value) \(field) cannot be kept; choose \(allowed.lowerBound) to \(allowed.upperBound)"
@@ -138,8 +138,6 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
     case .announcementTooLong(let byteCount, let byteCountMax):
       "the announcement has \(byteCount) bytes, at most \(byteCountMax) fit: nothing was sent; say less, or send it as "
         + "a message"
-    case .badInvitation(let reason): reason
-    case .notPermitted(let reason): reason
     case .tooManyChannels(let countMax): "a node can be in \(countMax) channels: leave one first"
     case .messageTooLong(let byteCount, let byteCountMax):
       "the message is \(byteCount) bytes as JSON; at most \(byteCountMax) fit: "
@@ -153,7 +151,6 @@ public enum ParleyError: Error, Sendable, Equatable, CustomStringConvertible {
       "no message \(message.id.text.escapedLine) of \(message.sender.fingerprint) is here: nothing was sent"
     case .unknownMessageID, .ambiguousMessage, .notForwarded, .mediaNotHeld, .badBundle: messageSentence
     case .refusedDeed(let message, let refusal): refusal.sentence(message.id)
-    case .badHook(let reason): reason
     case .peerAway, .messageRateLimited, .refusedByHook, .hookFailed: sendingSentence
     case .noSuchPeer(let text):
       "nobody met so far matches \(text.escapedLine): see parley members CHANNEL for names and IDs"

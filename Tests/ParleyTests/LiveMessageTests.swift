@@ -101,8 +101,8 @@ struct LiveMessageTests {
 
   @Test func optionsArriveAsTheyWereSet() async throws {
     let (channel, ana, ben) = try await pair("live-tests-options")
-    let draft = try MessageDraft.text("yes").needingReceipt().with(priority: .high).with(webhookEnvironment: "Stage123")
-      .broadcast().translated(into: ["de", "zh-Hans"])
+    let draft = try MessageDraft.text("yes").needingReceipt().with(webhookEnvironment: "Stage123")
+      .translated(into: ["de", "zh-Hans"])
     _ = try await ana.node.send(draft, to: channel)
     let media = try RemoteMedia(
       kind: .video, url: "https://media.example/a.mp4", fileName: "a.mp4", byteCount: 5, mimeType: "video/mp4",
@@ -112,9 +112,7 @@ struct LiveMessageTests {
     let history = try await ben.node.history(of: channel, limit: 5)
     var expected = Message.Options()
     expected.needsReceipt = true
-    expected.priority = .high
     expected.webhookEnvironment = "Stage123"
-    expected.isBroadcast = true
     expected.targetLanguages = ["de", "zh-Hans"]
     #expect(history[0].options == expected)
     // It lies elsewhere: there is nothing to download.

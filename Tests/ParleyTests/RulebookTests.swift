@@ -28,7 +28,8 @@ import Testing
     ).encoded
     return Entry(
       key: LogKey(author: author, log: Instance(author == me ? 1 : 2)), number: number, lamport: number, timestamp: 0,
-      isHidden: content is any ActKind, items: [.init(kind: KindRegistry.code(of: content.type), body: json)])
+      isHidden: content is any ActKind, items: [.init(kind: KindRegistry.code(of: content.type), body: json)],
+      signature: [UInt8](repeating: 0, count: Signed.signatureByteCount))
   }
 
   private mutating func act(_ author: PeerID, _ number: UInt64, _ content: any ActKind) throws {

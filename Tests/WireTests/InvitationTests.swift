@@ -58,7 +58,7 @@ import Testing
       let sum = BLAKE2b.hash(Array("parley/1/link".utf8) + Array("team".utf8) + [0] + body, byteCount: 32).prefix(4)
       return "parley://join/team#" + Base32.encode(body + sum)
     }
-    #expect(throws: InvitationError.unknownVersion(2)) { try Invitation(link: link([2, 1, 2, 3])) }
+    #expect(throws: InvitationError.unknownVersion(3)) { try Invitation(link: link([3, 1, 2, 3])) }
     #expect(throws: InvitationError.malformed(.truncated(field: "founder", needed: 32, remaining: 3))) {
       try Invitation(link: link([1, 1, 2, 3]))
     }
