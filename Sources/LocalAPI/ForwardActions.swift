@@ -30,24 +30,38 @@ extension Router {
     .json(.array(try await node.unpack(try mediaID(text)).map { JSON($0) }))
   }
 
-  /// Each an ID, or an object that says whose it is as well.
   private func references(_ fields: Fields, _ name: ChannelName) async throws -> [MessageReference] {
+    let named = try NamedMessages(fields)
+    if named.ids.isEmpty { return named.references(found: []) }
+    return named.references(found: try await node.references(to: named.ids, in: name))
+  }
+}
+
+/// Messages that a call names, each by an ID or by an object that says whose it is as well. Apart from what waits for
+/// the node: in one function with that, the optimiser of Swift 6.3 crashes.
+private struct NamedMessages {
+  private var keys: [MessageReference?] = []
+  /// Of those of which it is not said whose they are.
+  private(set) var ids: [MessageID] = []
+
+  @inline(never) init(_ fields: Fields) throws {
     guard let values = try fields.array("messages") else { throw Problem.badRequest("the body lacks \"messages\"") }
-    let parts = try values.map { (value) throws -> (id: MessageID, reference: MessageReference?) in
+    for value in values {
       if let members = value.members {
-        let reference = try Fields.reference(members, "messages")
-        return (reference.id, reference)
-      }
-      guard let id = value.string.flatMap({ MessageID($0) }) else {
+        keys.append(try Fields.reference(members, "messages"))
+      } else if let text = value.string, let id = MessageID(text) {
+        keys.append(nil)
+        ids.append(id)
+      } else {
         throw Problem.badRequest("\"messages\" must hold message IDs of 1 to 64 bytes")
       }
-      return (id, nil)
     }
-    let ids = parts.filter { $0.reference == nil }.map(\.id)
-    var found: [MessageReference] = []
-    if !ids.isEmpty { found = try await node.references(to: ids, in: name) }
+  }
+
+  /// `found`: for each of `ids`.
+  @inline(never) func references(found: [MessageReference]) -> [MessageReference] {
     var next = found.makeIterator()
-    return parts.compactMap { $0.reference ?? next.next() }
+    return keys.compactMap { $0 ?? next.next() }
   }
 }
 
