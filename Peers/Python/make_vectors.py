@@ -216,6 +216,9 @@ def frame_vectors():
     for at in range(9):
         value = frame_values(at)
         yield {"name": f"drawn {at + 1}", "bytes": again.frames(value).hex(), "value": value}
+    # What begins a live object that no datagram holds whole.
+    first = writing.live_frames(Draw("live fragment").bytes(2_000))[0]
+    yield {"name": "live fragment", "bytes": first.hex(), "value": datagrams.frames(first)}
 
 
 def fragment_vectors():

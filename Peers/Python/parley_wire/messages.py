@@ -456,6 +456,6 @@ OWN = {
     "location": location,
     "custom": custom,
     "combine": combine,
-    "cmd": delivered.command,
+    "cmd": lambda members: delivered.command(members),
     "file": lambda members: media(members, True),
 }
