@@ -5,9 +5,10 @@ import time
 
 from harness import LONG, MIB, Lan, Skip, eventually, expect
 
-# In MiB as the harness measures. 20 MB were wanted, and held until the page, roles and tokens made the program larger:
-# half of what is resident are pages of the program itself.
-IDLE_MIB_MAX = 23_000_000 / MIB
+# In MiB as the harness measures. 20 MB were wanted, and held until the page, roles and tokens, then the kinds of
+# messages made the program larger: half of what is resident are pages of the program itself, a third those of libraries;
+# 2.6 MB are written to.
+IDLE_MIB_MAX = 24_000_000 / MIB
 LARGE_FILE_MIB_MAX = 64
 # 150 MB.
 PART_OF_HUGE_FILE_MIB_MAX = 143
