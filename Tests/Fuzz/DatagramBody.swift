@@ -27,7 +27,7 @@ private func check(_ frame: DatagramFrame) {
     if let entry = try? Entry(decoding: bytes[...]) {
       precondition(entry.encoded == bytes, "one entry has one encoding")
     }
-  case .fragment(let fragment):
+  case .fragment(let fragment), .liveFragment(let fragment):
     precondition(fragment.index < fragment.count, "fragments are numbered below their count")
   case .direct(let bytes): checkDirect(bytes)
   case .suspect(_, let incarnation): precondition(incarnation <= Limit.counterMax, "counters are below 2^62")

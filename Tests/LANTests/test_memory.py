@@ -6,7 +6,7 @@ import time
 from harness import LONG, MIB, Lan, Skip, eventually, expect
 
 # In MiB as the harness measures. 20 MB were wanted, and held until the page, roles and tokens, then the kinds of
-# messages made the program larger: half of what is resident are pages of the program itself, a third those of libraries;
+# messages made the program larger: half of what is resident are pages of the program itself, a third of libraries;
 # 2.6 MB are written to.
 IDLE_MIB_MAX = 24_000_000 / MIB
 LARGE_FILE_MIB_MAX = 64
