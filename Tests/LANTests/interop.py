@@ -190,6 +190,21 @@ def room(company, channel, first, second):
     eventually(lambda: first.attributes(channel) == {"topic": "June"}, WITHIN, "the seat is free", every=0.1)
 
 
+def commanded(company, channel, first, second):
+    """A command goes out once and may be lost: it is said again until the other has heard it. Nobody keeps it."""
+    for peer in (first, second):
+        peer.join(channel)
+    see_each_other(channel, first, second, within=WITHIN)
+    for one, other in ((first, second), (second, first)):
+        def is_heard():
+            one.command(channel, "refresh", page="2")
+            return ("refresh", {"page": "2"}) in other.commands(channel)
+
+        eventually(is_heard, WITHIN, f"{other.name} hears {one.name}'s command", every=0.5)
+    for peer in (first, second):
+        expect("cmd" not in peer.types(channel), f"{peer.name} keeps no command")
+
+
 def late(company, channel, early, newcomer):
     """Who joins late gets what was said before and is heard itself."""
     early.join(channel)
@@ -270,6 +285,7 @@ COLUMNS = {
     "photo, video, unknown": (PAIRS, kinds),
     "combined": (PAIRS, combined),
     "a room's attributes": (PAIRS, room),
+    "commands": (PAIRS, commanded),
     "late": (PAIRS, late),
     "relay": (TRIPLES, relay),
     "many logs": (PAIRS, many_logs),

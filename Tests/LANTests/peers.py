@@ -65,6 +65,15 @@ class SwiftPeer:
         sent = self.node.cli("send", channel, text, "--wait", str(seconds))[-1]
         return len(sent["delivered_to"]) > 0 and not sent.get("missing")
 
+    def command(self, channel, action, **parameters):
+        texts = [word for name, text in parameters.items() for word in ("--param", f"{name}={text}")]
+        self.node.cli("send", channel, "--as", "cmd", "--action", action, *texts)
+
+    def commands(self, channel):
+        """Those of others that came, with their texts."""
+        return [(event["action"], event["params"]) for event in list(self.events)
+                if event.get("event") == "command" and event.get("channel") == channel]
+
     def texts(self, channel):
         return self.node.texts(channel)
 
@@ -189,6 +198,14 @@ class PythonPeer:
     def send_acknowledged(self, channel, text, seconds):
         sent = self.call("send", channel, text, str(seconds), within=seconds + 30)
         return 0 < sent["present"] == sent["delivered_to"]
+
+    def command(self, channel, action, **parameters):
+        self.call("live", channel, "cmd", json.dumps({"action": action, "params": parameters}))
+
+    def commands(self, channel):
+        with self.arrived:
+            return [(line["action"], line["params"]) for line in self.lines
+                    if line.get("event") == "live" and line["channel"] == channel and line["type"] == "cmd"]
 
     def history(self, channel):
         return self.call("history", channel)["messages"]
