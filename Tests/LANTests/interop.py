@@ -155,6 +155,30 @@ def kinds(company, channel, first, second):
         eventually(lambda: "poll" in second.types(channel), WITHIN, "the unknown kind is shown", every=0.1)
 
 
+def places(company, channel, first, second):
+    """A place and a custom message; a text that its author edits, and one taken back, where the other judges acts."""
+    for peer in (first, second):
+        peer.join(channel)
+    see_each_other(channel, first, second, within=WITHIN)
+    first.place(channel, 52.5163, -13.25, "Café \"Ü\"")
+    first.custom(channel, "seat", row="3")
+    for text in ("one", "two"):
+        first.send(channel, text)
+    eventually(lambda: second.texts(channel) == ["one", "two"], WITHIN, "all was heard", every=0.1)
+    rows = {row["type"]: row for row in second.history(channel)}
+    place, custom = rows["location"], rows["custom"]
+    expect((place["latitude"], place["longitude"], place["address"]) == (52.5163, -13.25, "Café \"Ü\""), f"{place}")
+    expect((custom["event"], custom["custom_ext"]) == ("seat", {"row": "3"}), f"what it says: {custom}")
+    ids = [row["message_id"] for row in second.history(channel) if row["type"] == "text"]
+    first.edit(channel, ids[0], "uno")
+    first.recall(channel, ids[1])
+    for peer in (first, second):
+        # The Python peer keeps acts and judges none.
+        if peer.kind == "Swift":
+            eventually(lambda: [row.get("body") for row in peer.history(channel) if row["type"] == "text"]
+                       == ["uno", None], WITHIN, f"{peer.name} has what stands", every=0.1)
+
+
 def combined(company, channel, first, second):
     """Three messages put together by one and taken apart by the other, in the order given."""
     for peer in (first, second):
@@ -283,6 +307,7 @@ COLUMNS = {
     "messages": (PAIRS, messages),
     "to one peer": (PAIRS, to_one),
     "photo, video, unknown": (PAIRS, kinds),
+    "places, custom, deeds": (PAIRS, places),
     "combined": (PAIRS, combined),
     "a room's attributes": (PAIRS, room),
     "commands": (PAIRS, commanded),

@@ -65,6 +65,20 @@ class SwiftPeer:
         sent = self.node.cli("send", channel, text, "--wait", str(seconds))[-1]
         return len(sent["delivered_to"]) > 0 and not sent.get("missing")
 
+    def place(self, channel, latitude, longitude, address):
+        self.node.cli("send", channel, "--as", "location", "--latitude", str(latitude), "--longitude", str(longitude),
+                      "--address", address)
+
+    def custom(self, channel, event, **fields):
+        texts = [word for name, text in fields.items() for word in ("--field", f"{name}={text}")]
+        self.node.cli("send", channel, "--as", "custom", "--event", event, *texts)
+
+    def edit(self, channel, message_id, text):
+        self.node.cli("edit", channel, message_id, text)
+
+    def recall(self, channel, message_id):
+        self.node.cli("recall", channel, message_id)
+
     def command(self, channel, action, **parameters):
         texts = [word for name, text in parameters.items() for word in ("--param", f"{name}={text}")]
         self.node.cli("send", channel, "--as", "cmd", "--action", action, *texts)
@@ -198,6 +212,24 @@ class PythonPeer:
     def send_acknowledged(self, channel, text, seconds):
         sent = self.call("send", channel, text, str(seconds), within=seconds + 30)
         return 0 < sent["present"] == sent["delivered_to"]
+
+    def place(self, channel, latitude, longitude, address):
+        self._say(channel, "location", {"latitude": latitude, "longitude": longitude, "address": address})
+
+    def custom(self, channel, event, **fields):
+        self._say(channel, "custom", {"event": event, "custom_ext": fields})
+
+    def edit(self, channel, message_id, text):
+        self._say(channel, "edit", {"target": self._own(message_id), "body": text})
+
+    def recall(self, channel, message_id):
+        self._say(channel, "recall", {"target": self._own(message_id)})
+
+    def _own(self, message_id):
+        return {"sender_id": self.peer_id, "message_id": message_id}
+
+    def _say(self, channel, kind, members):
+        self.call("raw", channel, kind, json.dumps(members))
 
     def command(self, channel, action, **parameters):
         self.call("live", channel, "cmd", json.dumps({"action": action, "params": parameters}))

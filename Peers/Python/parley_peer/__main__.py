@@ -70,7 +70,8 @@ class Commands:
         return {"message_id": message_id, "delivered_to": having, "present": there}
 
     async def raw(self, name, kind, members):
-        message_id, number = await self.peer.room(name).say(0, kind, json.loads(members))
+        message_id, number = await self.peer.room(name).say(
+            messages.KINDS.get(kind, 0), kind, json.loads(members))
         return {"message_id": message_id, "number": number}
 
     async def hand(self, name, word):

@@ -217,7 +217,7 @@ class Room:
         """A message that is kept: its message ID, the number of its entry."""
         message_id = self.peer.new_message_id()
         json = writing.kept(self.peer.peer_id, self.peer.name, message_id, self.peer.timestamp(), kind, own)
-        return message_id, await self.history.say([(kind_number, json)], hidden=False)
+        return message_id, await self.history.say([(kind_number, json)], hidden=kind in messages.DEEDS)
 
     def attributes(self):
         runs = {member.peer_id: member.instance for member in self.members.there()}

@@ -38,6 +38,8 @@ KINDS = {
     "lower_hand": 10, "announcement": 11, "close": 12, "generation": 13, "token": 14, "organiser": 15, "location": 16,
     "custom": 17, "recall": 18, "edit": 19, "react": 20, "pin": 21, "read": 22, "cmd": 23, "combine": 24,
     "attribute": 25, "typing": 26}
+# What is done to messages: entries that are not shown themselves.
+DEEDS = ("recall", "edit", "react", "pin", "read")
 NEED_ID = tuple(kind for kind in KINDS if kind not in ("status", "raise_hand", "typing"))
 TAKE_OPTIONS = ("text", "photo", "file", "voice", "video", "location", "custom", "cmd", "combine")
 LOG = re.compile("[0-9a-f]{16}")
